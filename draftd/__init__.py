@@ -1,0 +1,1 @@
+"""draftd: drafts for speculative decoding from suffix indexes, without a draft model."""
