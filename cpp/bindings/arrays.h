@@ -1,0 +1,53 @@
+// Conversions between Python buffers and spans, with errors that name the argument.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "draftd/types.h"
+
+namespace draftd::bindings {
+
+// Anything that converts safely to a contiguous int32 array.
+using TokenArray = pybind11::array_t<Token, pybind11::array::c_style>;
+
+inline std::span<const Token> tokens_of(const TokenArray& array) {
+  if (array.ndim() != 1) throw std::invalid_argument("tokens: expected one dimension");
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
+inline void require_ids(std::span<const Token> tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0) {
+      throw std::invalid_argument("token id " + std::to_string(tokens[i]) + " at position " +
+                                  std::to_string(i) + " is negative");
+    }
+  }
+}
+
+// A packed little-endian column, as it came off the wire.
+template <typename T>
+std::span<const T> column(const pybind11::bytes& packed, const char* name) {
+  const std::string_view view = packed;
+  if (view.size() % sizeof(T) != 0) {
+    throw std::invalid_argument(std::string("column ") + name + ": " + std::to_string(view.size()) +
+                                " bytes are no whole number of entries");
+  }
+  // CPython aligns the payload of bytes objects to at least 8 bytes less the header's tail;
+  // x86-64 and aarch64 read unaligned integers, so only the type has to fit.
+  return {reinterpret_cast<const T*>(view.data()), view.size() / sizeof(T)};
+}
+
+template <typename T>
+pybind11::bytes packed(const std::vector<T>& values) {
+  return pybind11::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+}  // namespace draftd::bindings

@@ -1,0 +1,10 @@
+// One function per bound class; module.cpp calls them all.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace draftd::bindings {
+
+void bind_index(pybind11::module_& module);
+
+}  // namespace draftd::bindings

@@ -1,0 +1,10 @@
+#include <pybind11/pybind11.h>
+
+#include "bind.h"
+#include "draftd/index.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "draftd's core: indexes, sessions, drafting";
+  pybind11::register_local_exception<draftd::IntegrityError>(module, "IntegrityError", PyExc_RuntimeError);
+  draftd::bindings::bind_index(module);
+}
