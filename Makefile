@@ -1,0 +1,144 @@
+# make demo    set up, start a server, replay recorded traffic through it, show the figures
+# make test    set up, run every C++ and Python test
+# make ci      what CI runs: tests, lint, types, sanitizers, the package, the demo
+#
+# Everything is installed into .venv and built below build/; nothing outside the checkout is touched.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# The interpreter that .venv is made from.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS := $(shell nproc)
+
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+export CTEST_NO_TESTS_ACTION := error
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+# Folders are listed too: a file that went away changes them.
+CORE_FILES := CMakeLists.txt $(shell find cpp/include cpp/src cpp/bindings)
+CPP_FILES = $(shell find cpp -name '*.h' -o -name '*.cpp')
+
+# Extra words for `draftd demo`, for example DEMO_ARGS=--quick
+DEMO_ARGS ?=
+# Extra words for pytest, for example PYTEST_ARGS="-k session"
+PYTEST_ARGS ?=
+
+.PHONY: help demo test test-cpp test-python lint lint-python lint-cpp lint-imports lint-files types \
+	sanitize sanitize-asan sanitize-tsan package fuzz format proto ci clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+# --- set-up: each step leaves a stamp, and is done again only after what it depends on changed ---
+
+$(VENV)/created.stamp: tools/check_system.sh
+	@tools/check_system.sh "$(PYTHON)"
+	@echo "set-up: creating $(VENV)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(PIP) install pip==26.3
+	@touch $@
+
+$(VENV)/build.stamp: $(VENV)/created.stamp pyproject.toml
+	@echo "set-up: installing the build tools"
+	@$(PIP) install --group build
+	@touch $@
+
+$(VENV)/installed.stamp: $(VENV)/build.stamp pyproject.toml $(CORE_FILES)
+	@echo "set-up: building the extension and installing draftd with its dependencies"
+	@$(PIP) install --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/installed.stamp pyproject.toml
+	@echo "set-up: installing the test and lint tools"
+	@$(PIP) install --group dev
+	@touch $@
+
+# --- what the README promises ---
+
+demo: $(VENV)/installed.stamp
+	@$(BIN)/draftd demo $(DEMO_ARGS)
+
+test: test-cpp test-python
+
+test-cpp: $(VENV)/dev.stamp
+	@$(call build_and_ctest,dev)
+
+test-python: $(VENV)/dev.stamp | test-cpp
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# --- gates ---
+
+lint: lint-python lint-imports lint-files lint-cpp
+
+lint-python: $(VENV)/dev.stamp
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+lint-imports: $(VENV)/dev.stamp
+	@$(BIN)/lint-imports
+
+lint-files: $(VENV)/dev.stamp
+	@$(BIN)/shellcheck .ci/run tools/*.sh
+	@$(BIN)/hadolint deploy/Dockerfile
+
+lint-cpp: $(VENV)/dev.stamp
+	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+	@$(BIN)/cmake --preset release >/dev/null
+	@$(BIN)/run-clang-tidy.py -quiet -p build/release -j $(JOBS) -clang-tidy-binary $(BIN)/clang-tidy
+
+types: $(VENV)/dev.stamp
+	@$(BIN)/mypy --strict draftd
+
+sanitize: sanitize-asan sanitize-tsan
+
+sanitize-asan: $(VENV)/dev.stamp
+	@$(call build_and_ctest,asan)
+
+# GCC 12's thread sanitizer can't map its shadow where the kernel randomises addresses widely: switch that off if allowed.
+sanitize-tsan: $(VENV)/dev.stamp
+	@if setarch -R true 2>/dev/null; then plain_addresses="setarch -R"; fi; \
+	$(call build_and_ctest,tsan,$${plain_addresses:-})
+
+# `pip install .` alone, in a virtual environment of its own, must give a `draftd` that runs.
+package: $(VENV)/created.stamp
+	@rm -rf build/package
+	@"$(PYTHON)" -m venv build/package
+	@build/package/bin/python -m pip install --quiet --disable-pip-version-check .
+	@cd build/package && bin/draftd config >/dev/null && bin/python -c 'from draftd.client import Client, Namespace'
+
+# Needs Debian's clang-14 and libclang-rt-14-dev.
+FUZZ_SECONDS ?= 60
+fuzz: $(VENV)/dev.stamp
+	@$(BIN)/cmake --preset fuzz >/dev/null
+	@$(BIN)/cmake --build --preset fuzz
+	@for target in build/fuzz/cpp/fuzz/fuzz_*; do \
+	  if [ -f "$$target" ] && [ -x "$$target" ]; then "$$target" -max_total_time=$(FUZZ_SECONDS); fi; done
+
+ci:
+	@.ci/run
+
+# --- things to run by hand ---
+
+format: $(VENV)/dev.stamp
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/clang-format -i $(CPP_FILES)
+
+proto: $(VENV)/dev.stamp
+	@$(BIN)/python -m draftd.wire.generate
+
+clean:
+	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# $(1): preset, $(2): a prefix for ctest
+define build_and_ctest
+$(BIN)/cmake --preset $(1) >/dev/null && \
+$(BIN)/cmake --build --preset $(1) && \
+$(2) $(BIN)/ctest --preset $(1)
+endef

@@ -1,0 +1,32 @@
+"""What every test folder shares: how hard hypothesis tries, and where recorded traffic may be found."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadlines: a slow machine is not a failing test.
+settings.register_profile("default", max_examples=100, deadline=None, print_blob=True)
+settings.register_profile(
+    "thorough", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--traces",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="a folder of recorded traffic (*.jsonl, *.jsonl.gz) for the tests that want more than the bundled sample",
+    )
+
+
+@pytest.fixture(scope="session")
+def traces(request: pytest.FixtureRequest) -> Path:
+    """The folder given with --traces; tests that need it are skipped without it."""
+    folder: Path | None = request.config.getoption("--traces")
+    if folder is None:
+        pytest.skip("needs recorded traffic: --traces DIR")
+    return folder
