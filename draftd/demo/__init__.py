@@ -1,0 +1,1 @@
+"""Everything draftd does, seen at work on recorded traffic: `make demo`."""

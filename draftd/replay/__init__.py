@@ -1,0 +1,1 @@
+"""Replays recorded traffic against a drafter and counts what each verify step yields."""

@@ -1,0 +1,70 @@
+"""Recorded traffic: one JSON object per line, optionally gzipped."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TokenArray = NDArray[np.int32]
+
+
+class TraceError(ValueError):
+    """A recording that cannot be replayed. The message names file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """One request as a target model answered it."""
+
+    id: str
+    group: str  # requests of one prompt, problem or agent session
+    prompt: TokenArray
+    output: TokenArray  # at least one token: the first comes from prefill
+
+
+def workload_name(path: Path) -> str:
+    """The file's name without folder and endings: `agent_swe` for `x/agent_swe.jsonl.gz`."""
+    return path.name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def read_trace(path: Path) -> Iterator[RecordedRequest]:
+    """The requests of one file in arrival order. Raises TraceError on the first line that is no request."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                yield _parse(line, f"{path}:{number}")
+    except (OSError, EOFError) as error:
+        raise TraceError(f"{path}: {error}") from error
+
+
+def _parse(line: bytes, where: str) -> RecordedRequest:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise TraceError(f"{where}: not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise TraceError(f"{where}: not a JSON object")
+    request_id = record.get("id")
+    if not isinstance(request_id, str) or not request_id:
+        raise TraceError(f"{where}: `id` must be a string that is not empty")
+    output = _tokens(record, "output_token_ids", where)
+    if not len(output):
+        raise TraceError(f"{where}: `output_token_ids` is empty: there is nothing to verify")
+    return RecordedRequest(
+        id=request_id,
+        group=str(record.get("group", request_id)),
+        prompt=_tokens(record, "prompt_token_ids", where),
+        output=output,
+    )
+
+
+def _tokens(record: dict[str, Any], field: str, where: str) -> TokenArray:
+    values = record.get(field)
+    if not isinstance(values, list) or not all(type(value) is int and 0 <= value < 2**31 for value in values):
+        raise TraceError(f"{where}: `{field}` must be a list of token ids, whole numbers from 0 to 2^31-1")
+    return np.array(values, dtype=np.int32)
