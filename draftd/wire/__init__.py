@@ -1,0 +1,50 @@
+"""The wire contract in Python: messages, codes and the namespace. A leaf: imports nothing of draftd."""
+
+from draftd.wire.catalogue import CloseReason, Reason, Shape, Share, Source, Status, TailKind
+from draftd.wire.messages import (
+    DraftClose,
+    DraftSync,
+    DraftTail,
+    Error,
+    Frame,
+    Hello,
+    HelloReply,
+    RowError,
+    StepBatch,
+    StepReply,
+    VerifyCommit,
+)
+from draftd.wire.namespace import Namespace
+
+PROTOCOL = 1  # version of the contract, in Hello and HelloReply
+NO_TAIL = 2**32 - 1  # VerifyCommit.tail_base: the commit used no tail
+ALL_VERIFIED = -1  # VerifyCommit.verified: every node of the tail went through the target
+BITMAP_VERIFIED = -2  # VerifyCommit.verified: the row's bitmap says which nodes did
+NO_PARENT = -1  # DraftTail.parents: the node hangs from the committed prefix itself
+
+__all__ = [
+    "ALL_VERIFIED",
+    "BITMAP_VERIFIED",
+    "NO_PARENT",
+    "NO_TAIL",
+    "PROTOCOL",
+    "CloseReason",
+    "DraftClose",
+    "DraftSync",
+    "DraftTail",
+    "Error",
+    "Frame",
+    "Hello",
+    "HelloReply",
+    "Namespace",
+    "Reason",
+    "RowError",
+    "Shape",
+    "Share",
+    "Source",
+    "Status",
+    "StepBatch",
+    "StepReply",
+    "TailKind",
+    "VerifyCommit",
+]
