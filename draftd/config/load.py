@@ -1,0 +1,89 @@
+"""Reading the settings. The command line wins over the environment, the environment over the file.
+
+An option nobody knows is an error that names the nearest known one: never ignored.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsError, TomlConfigSettingsSource
+
+from draftd.config.document import nearest, option_names
+from draftd.config.settings import Settings
+
+PREFIX = "DRAFTD_"
+CONFIG_FILE_VARIABLE = "DRAFTD_CONFIG"
+
+# A Kubernetes Service called "draftd" puts these into every pod of its namespace; they are not ours.
+_SERVICE_LINK = re.compile(r"DRAFTD_(SERVICE_(HOST|PORT)|PORT)(_.*)?")
+
+
+class ConfigError(ValueError):
+    """The settings can't be used. The text is one line for a person: which option, where it stands, what is wrong."""
+
+
+def load_settings(file: Path | None, given: Mapping[str, Any] | None = None) -> Settings:
+    """Reads `file` (if any) and the environment; `given` is the tree of what the command line said.
+
+    Raises ConfigError."""
+    if file is not None and not file.is_file():
+        raise ConfigError(f"config file {file}: no such file")
+    _refuse_unknown_variables()
+
+    class Sources(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings  # two more places to look would be two too many
+            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, file)
+
+    try:
+        return Sources(**(given or {}))
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explain(problem) for problem in error.errors())) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"config file {file}: not TOML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"config file {file}: {error}") from None
+    except SettingsError as error:
+        name = re.search(r'field "(\w+)"', str(error))
+        variable = PREFIX + (name[1].upper() if name else "")
+        raise ConfigError(f"environment variable {variable}...: lists and tables are written as JSON") from None
+
+
+def variable_of(option: str) -> str:
+    """The environment variable of an option's dotted name."""
+    return PREFIX + option.replace(".", "__").upper()
+
+
+def _refuse_unknown_variables() -> None:
+    known = {variable_of(name) for name in option_names(Settings)}
+    for name in os.environ:
+        upper = name.upper()
+        ours = upper.startswith(PREFIX) and upper != CONFIG_FILE_VARIABLE and not _SERVICE_LINK.fullmatch(upper)
+        if ours and upper not in known:
+            raise ConfigError(f"environment variable {name} is unknown; the nearest is {nearest(upper, known)}")
+
+
+def _explain(problem: Any) -> str:
+    """One problem found by pydantic, in words."""
+    name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"option {name} is unknown; the nearest is {nearest(name, option_names(Settings))}"
+    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if not name:
+        return str(message)
+    where = f" (environment variable {variable_of(name)})" if variable_of(name) in os.environ else ""
+    given = "" if isinstance(problem["input"], (dict, Settings)) else f", not {problem['input']!r}"
+    return f"{name}{where}: {message[0].lower()}{message[1:]}{given}"

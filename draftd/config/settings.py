@@ -1,0 +1,166 @@
+"""The tree itself. Descriptions are the documentation: say what, unit, and what the edge values mean."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from draftd.config.values import GrpcEndpoint, HttpEndpoint, TokenCount, ZmqEndpoint, mebibytes
+
+
+class Section(BaseModel):
+    """A part of the tree."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class ListenSettings(Section):
+    """Where the server listens. An empty string turns an endpoint off."""
+
+    zmq: ZmqEndpoint = Field(
+        default="ipc://draftd.sock",
+        description="ZMQ endpoint, the hot path: ipc://PATH or tcp://HOST:PORT. A relative path lies in data_dir.",
+    )
+    grpc: GrpcEndpoint = Field(
+        default="", description="gRPC endpoint: HOST:PORT or unix:PATH. A relative path lies in data_dir."
+    )
+    http: HttpEndpoint = Field(
+        default="127.0.0.1:8470",
+        description="HTTP endpoint for corpora, health and metrics: HOST:PORT. It asks for no password: keep it local.",
+    )
+    shutdown_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        le=600,
+        description="After SIGTERM, how long answers under way may take before they are cut off.",
+    )
+
+    @model_validator(mode="after")
+    def _serves_verifiers(self) -> Self:
+        if not (self.zmq or self.grpc):
+            raise ValueError("zmq and grpc are both off: no verifier could connect")
+        return self
+
+
+class EngineSettings(Section):
+    """Limits of the drafting engine."""
+
+    max_nodes: int = Field(default=64, ge=1, le=1024, description="Most nodes one request gets in a step.")
+    max_rows: int = Field(default=1024, ge=1, le=65536, description="Most requests in one step of a verifier.")
+    max_frame_bytes: ByteSize = Field(
+        default=mebibytes(64), ge=1 << 16, le=1 << 30, description="Longest message a verifier may send."
+    )
+    session_ttl: float = Field(
+        default=600.0, gt=0, description="Seconds after which the requests of a silent verifier are dropped."
+    )
+    memory_limit: ByteSize = Field(
+        default=mebibytes(4096), ge=1 << 20, description="Most bytes of open requests and shared history together."
+    )
+    history_limit: ByteSize = Field(
+        default=mebibytes(512), ge=1 << 20, description="Most bytes of shared history per namespace."
+    )
+    max_corpora: int = Field(default=8, ge=1, le=64, description="Most external corpora per namespace.")
+
+    @model_validator(mode="after")
+    def _history_fits(self) -> Self:
+        if self.history_limit > self.memory_limit:
+            raise ValueError(f"history_limit ({self.history_limit}) is above memory_limit ({self.memory_limit})")
+        return self
+
+
+class CorpusFile(Section):
+    """A corpus that is loaded before the server is ready."""
+
+    id: str = Field(min_length=1, description="name of the corpus")
+    path: Path = Field(description="a .jsonl, .txt, .npz or .npy file")
+    tenant: str = Field(default="default", min_length=1, description="tenant it belongs to")
+    model: str = Field(default="default", min_length=1, description="model it belongs to")
+    adapter: str = Field(default="", description="adapter it belongs to")
+
+
+class CorporaSettings(Section):
+    """External corpora."""
+
+    max_tokens: TokenCount = Field(
+        default=10_000_000,
+        ge=1,
+        le=2**31 - 2,
+        description="Most tokens of one corpus; 10M and 500k are understood.",
+    )
+    max_body_bytes: ByteSize = Field(
+        default=mebibytes(64), ge=1 << 10, description="Longest body of a corpus posted over HTTP."
+    )
+    directories: tuple[Path, ...] = Field(
+        default=(), description="Directories below which a posted file_path may lie. None: file_path is refused."
+    )
+    load: tuple[CorpusFile, ...] = Field(default=(), description="Corpora to load before the server is ready.")
+
+    @model_validator(mode="after")
+    def _directories_absolute(self) -> Self:
+        for directory in self.directories:
+            if not directory.is_absolute():
+                raise ValueError(f"directories: {directory} is not an absolute path")
+        return self
+
+
+class TokenizerSettings(Section):
+    """The tokenizer of a tenant's model: what text of a corpus is turned into ids with."""
+
+    tenant: str = Field(default="*", min_length=1, description="tenant, * is any")
+    model: str = Field(default="*", min_length=1, description="model, * is any")
+    path: Path = Field(description="a tokenizer.json, or a tekken file of mistral-common")
+
+
+class LogSettings(Section):
+    """Log lines, written to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe line written."
+    )
+    format: Literal["text", "json"] = Field(default="text", description="text for people, json for machines.")
+
+
+class Settings(BaseSettings):
+    """Everything a server can be told."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", validate_default=True, env_prefix="DRAFTD_", env_nested_delimiter="__"
+    )
+
+    data_dir: Path | None = Field(
+        default=None,
+        description="Directory of this server alone: its lock, its unix sockets, and uploads while they are read. "
+        "Unset: $XDG_RUNTIME_DIR/draftd, for root /run/draftd, else draftd-UID in the temporary directory.",
+    )
+    tokenizers: tuple[TokenizerSettings, ...] = Field(
+        default=(), description="Tokenizers for corpora given as text; the first that fits is used."
+    )
+    listen: ListenSettings = ListenSettings()
+    engine: EngineSettings = EngineSettings()
+    corpora: CorporaSettings = CorporaSettings()
+    log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _corpora_fit(self) -> Self:
+        names: dict[tuple[str, str, str], set[str]] = {}
+        for corpus in self.corpora.load:
+            taken = names.setdefault((corpus.tenant, corpus.model, corpus.adapter), set())
+            if corpus.id in taken:
+                raise ValueError(f"corpora.load names {corpus.id!r} twice")
+            taken.add(corpus.id)
+            if len(taken) > self.engine.max_corpora:
+                raise ValueError(f"corpora.load holds more corpora than engine.max_corpora ({self.engine.max_corpora})")
+        return self
+
+    def data_directory(self) -> Path:
+        """`data_dir`, or its default on this machine."""
+        if self.data_dir is not None:
+            return self.data_dir
+        if runtime := os.environ.get("XDG_RUNTIME_DIR"):
+            return Path(runtime) / "draftd"
+        if os.getuid() == 0:
+            return Path("/run/draftd")
+        return Path(tempfile.gettempdir()) / f"draftd-{os.getuid()}"
