@@ -18,7 +18,8 @@ JOBS := $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_NO_TESTS_ACTION := error
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Only errors: pip warns about settings of the machine that are not ours to judge.
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 # Folders are listed too: a file that went away changes them.
 CORE_FILES := CMakeLists.txt $(shell find cpp/include cpp/src cpp/bindings)
@@ -109,7 +110,7 @@ sanitize-tsan: $(VENV)/dev.stamp
 package: $(VENV)/created.stamp
 	@rm -rf build/package
 	@"$(PYTHON)" -m venv build/package
-	@build/package/bin/python -m pip install --quiet --disable-pip-version-check .
+	@build/package/bin/python -m pip install -qq --disable-pip-version-check .
 	@cd build/package && bin/draftd config >/dev/null && bin/python -c 'from draftd.client import Client, Namespace'
 
 # Needs Debian's clang-14 and libclang-rt-14-dev.
