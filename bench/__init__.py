@@ -1,0 +1,1 @@
+"""Measurements. Each module runs by itself: `python -m bench.index --help`."""
