@@ -5,7 +5,11 @@ that occurred before, and propose what followed its earliest occurrence. vLLM sc
 keeps the earliest occurrence of each n-gram in a table, which gives the same drafts.
 """
 
+import time
 from collections.abc import Sequence
+
+from draftd.replay.runner import TimedDraft
+from draftd.replay.traces import RecordedRequest
 
 SHORTEST = 2
 LONGEST = 5
@@ -44,3 +48,37 @@ class NgramLookup:
 
     def __len__(self) -> int:
         return len(self._text)
+
+
+class NgramRequest:
+    """A request under way, drafted for by lookup in its own text."""
+
+    def __init__(self, lookup: NgramLookup) -> None:
+        self._lookup = lookup
+
+    def step(self, tokens: Sequence[int], nodes: int, min_survival: float) -> TimedDraft:
+        """Lookup has no probabilities: `min_survival` changes nothing."""
+        del min_survival
+        started = time.perf_counter_ns()
+        self._lookup.extend(tokens)
+        draft = self._lookup.draft(nodes)
+        micros = (time.perf_counter_ns() - started) / 1000
+        return TimedDraft(draft, range(-1, len(draft) - 1), micros, round_trip_micros=None)
+
+    def finish(self, tokens: Sequence[int]) -> None:
+        self._lookup.extend(tokens)
+
+
+class NgramDrafter:
+    """Opens requests for n-gram lookup. A turn that continues the text of the turn before takes over its table."""
+
+    def __init__(self) -> None:
+        self._last = NgramLookup([])
+
+    def open(self, recorded: RecordedRequest) -> NgramRequest:
+        prompt = recorded.prompt.tolist()
+        if self._last.extends_to(prompt):
+            self._last.extend(prompt[len(self._last) :])
+        else:
+            self._last = NgramLookup(prompt)
+        return NgramRequest(self._last)

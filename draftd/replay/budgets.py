@@ -1,0 +1,61 @@
+"""How many nodes a step may draft: a fixed number, or a mean over a whole file."""
+
+import math
+from typing import Protocol
+
+
+class StepBudget(Protocol):
+    """Says before each step what may be drafted, and hears afterwards what was."""
+
+    @property
+    def min_survival(self) -> float:
+        """Nodes below are not drafted."""
+
+    def nodes(self) -> int:
+        """Most nodes of the next step."""
+
+    def spent(self, nodes: int) -> None:
+        """The step drafted this many nodes."""
+
+
+class FixedBudget:
+    """The same limit in every step."""
+
+    min_survival = 0.0
+
+    def __init__(self, nodes: int) -> None:
+        self._nodes = nodes
+
+    def nodes(self) -> int:
+        return self._nodes
+
+    def spent(self, nodes: int) -> None:
+        pass
+
+
+class MeanBudget:
+    """A survival threshold that moves until the mean number of nodes is the one wished for.
+
+    Each step earns `mean` nodes and spends what it drafts; the threshold is START * exp(-RATE * saved), so saved nodes
+    lower it and debts would raise it. START is above the threshold where real traffic settles, so there are always
+    savings, and a step that would overdraw them is cut: the mean of the whole replay is never above `mean`.
+    """
+
+    START = 0.2
+    RATE = 0.003  # per node saved
+
+    def __init__(self, mean: int, most: int) -> None:
+        """`most` is the limit of a single step."""
+        self._mean = mean
+        self._most = most
+        self._saved = 0
+
+    @property
+    def min_survival(self) -> float:
+        return self.START * math.exp(-self.RATE * self._saved)
+
+    def nodes(self) -> int:
+        return min(self._most, self._saved + self._mean)
+
+    def spent(self, nodes: int) -> None:
+        self._saved += self._mean - nodes

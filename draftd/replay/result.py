@@ -1,0 +1,80 @@
+"""What a replay counted."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from draftd.replay.verification import Verification
+
+
+@dataclass(slots=True)
+class ReplayResult:
+    """Counts over one file. A step is one verification: one forward pass of the target after prefill."""
+
+    workload: str
+    requests: int = 0
+    steps: int = 0
+    emitted: int = 0  # tokens: accepted and bonus
+    accepted: int = 0  # drafted tokens accepted
+    drafted: int = 0  # distinct nodes
+    covered_steps: int = 0  # steps with at least one accepted token
+    core_micros: list[float] = field(default_factory=list, repr=False)  # one draft, in the drafter's core; per step
+    round_trip_micros: list[float] = field(
+        default_factory=list, repr=False
+    )  # commit and draft, at the client; per step
+
+    def add_step(self, step: Verification) -> None:
+        self.steps += 1
+        self.emitted += step.emitted
+        self.accepted += step.accepted
+        self.drafted += step.nodes
+        self.covered_steps += step.accepted > 0
+
+    @property
+    def emitted_per_step(self) -> float:
+        return self.emitted / max(self.steps, 1)
+
+    @property
+    def coverage(self) -> float:
+        return self.covered_steps / max(self.steps, 1)
+
+    @property
+    def nodes_per_step(self) -> float:
+        return self.drafted / max(self.steps, 1)
+
+    @property
+    def accepted_per_node(self) -> float:
+        return self.accepted / max(self.drafted, 1)
+
+    def as_dict(self) -> dict[str, object]:
+        """The counts, the ratios and percentiles, for JSON. Times are microseconds; null where none was measured."""
+        return {
+            "workload": self.workload,
+            "requests": self.requests,
+            "steps": self.steps,
+            "emitted": self.emitted,
+            "accepted": self.accepted,
+            "drafted": self.drafted,
+            "covered_steps": self.covered_steps,
+            "emitted_per_step": self.emitted_per_step,
+            "coverage": self.coverage,
+            "nodes_per_step": self.nodes_per_step,
+            "accepted_per_node": self.accepted_per_node,
+            "core_micros_p50": percentile(self.core_micros, 50),
+            "core_micros_p99": percentile(self.core_micros, 99),
+            "round_trip_micros_p50": percentile(self.round_trip_micros, 50),
+            "round_trip_micros_p99": percentile(self.round_trip_micros, 99),
+        }
+
+
+def percentile(values: list[float], percent: float) -> float | None:
+    """None if there are no values."""
+    return float(np.percentile(values, percent)) if values else None
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """0 if there are no values, or one of them is 0."""
+    logarithms = [math.log(value) if value > 0 else -math.inf for value in values]
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else 0.0

@@ -1,0 +1,42 @@
+"""Results for people: one row per workload."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from draftd.replay.result import ReplayResult, geometric_mean, percentile
+
+
+def results_table(results: Sequence[ReplayResult], title: str) -> Table:
+    """Times are microseconds, as p50 / p99."""
+    table = Table(title=title, title_justify="left", show_footer=len(results) > 1)
+    table.add_column("workload", footer="geometric mean", no_wrap=True)
+    table.add_column("requests", justify="right")
+    table.add_column("tokens\nper step", justify="right", footer=_mean(results), style="bold")
+    table.add_column("coverage", justify="right")
+    table.add_column("nodes\nper step", justify="right")
+    table.add_column("accepted\nper node", justify="right")
+    table.add_column("draft µs", justify="right")
+    table.add_column("round trip µs", justify="right")
+    for result in results:
+        table.add_row(
+            result.workload,
+            f"{result.requests}",
+            f"{result.emitted_per_step:.3f}",
+            f"{result.coverage:.0%}",
+            f"{result.nodes_per_step:.2f}",
+            f"{result.accepted_per_node:.1%}",
+            micros(result.core_micros),
+            micros(result.round_trip_micros),
+        )
+    return table
+
+
+def micros(values: list[float]) -> str:
+    """`p50 / p99`, or a dash where nothing was measured."""
+    p50, p99 = percentile(values, 50), percentile(values, 99)
+    return "-" if p50 is None or p99 is None else f"{p50:.0f} / {p99:.0f}"
+
+
+def _mean(results: Sequence[ReplayResult]) -> str:
+    return f"{geometric_mean(result.emitted_per_step for result in results):.3f}"
