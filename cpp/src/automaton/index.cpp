@@ -287,7 +287,7 @@ std::uint32_t Index::degree(State state) const {
 void Index::continuations(State state, std::span<Continuation> into) const {
   const Storage& s = *storage_;
   if (is_prefix(state)) {
-    into[0] = {s.text[state], 1, state, state + 1};
+    if (degree(state) == 1) into[0] = {s.text[state], 1, state, state + 1};
     return;
   }
   const Branching& from = s.branching[number(state)];

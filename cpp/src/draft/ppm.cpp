@@ -1,0 +1,36 @@
+#include "draft/ppm.h"
+
+namespace draftd {
+
+void Candidates::add(Token token, Source source, double probability) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (list[i].token == token) {
+      list[i].probability += probability;
+      return;
+    }
+  }
+  list[count++] = {token, source, probability};
+}
+
+void score(const Evidence& evidence, const Index* fill, Candidates& candidates) {
+  candidates.count = 0;
+  double unclaimed = 1.0;
+  for (const Level& level : evidence.used()) {
+    const auto total = static_cast<double>(level.total);
+    const auto length = static_cast<double>(level.length);
+    const double confidence = total / (total + level.distinct) * (length / (length + 1.0));
+    const double weight = unclaimed * confidence / total;
+    for (const Continuation& follower : evidence.of(level)) {
+      candidates.add(follower.token, level.source, weight * follower.count);
+    }
+    unclaimed *= 1.0 - confidence;
+  }
+  if (fill != nullptr && fill->tokens() > 0) {
+    const double weight = unclaimed / static_cast<double>(fill->tokens());
+    for (const FrequentToken& frequent : fill->frequent_tokens()) {
+      candidates.add(frequent.token, Source::kFill, weight * frequent.count);
+    }
+  }
+}
+
+}  // namespace draftd

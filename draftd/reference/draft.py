@@ -1,0 +1,175 @@
+"""The drafting recipe, slow and readable: the twin of cpp/src/draft.
+
+A node's context is the request's text plus the path to the node. Every source
+is asked for the contexts' suffixes that occur in it; the three longest over all
+sources, with 1 to 64 different followers, are the evidence. They are blended by
+prediction by partial matching (PPM-C, Moffat 1990) with one more factor: a
+context of length L is trusted with
+
+    total / (total + distinct) * L / (L + 1)
+
+and passes the rest on to the next shorter one; what is left at the end is
+shared among the most frequent tokens of the history. The tree grows best-first
+by survival. All arithmetic is in IEEE doubles and in the order written here, so
+that the C++ gives the same bits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+LEVELS = 3
+FOLLOWERS = 12
+WIDEST = 64
+MOST_CERTAIN = 0.999
+FILL_SURVIVAL = 0.2
+FILL = 4  # the source code of frequent tokens
+
+
+class Level(Protocol):
+    """One distinct set of occurrences of a suffix; see draftd.reference.index."""
+
+    @property
+    def length(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def continuations(self) -> list[tuple[int, int, int]]: ...
+
+
+class Index(Protocol):
+    """What drafting asks of an index."""
+
+    @property
+    def tokens(self) -> int: ...
+    def match(self, context: Sequence[int]) -> Sequence[Level]: ...
+    def frequent_tokens(self) -> list[tuple[int, int]]: ...
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What one request of a batch wants."""
+
+    text: Sequence[int]
+    sources: Sequence[tuple[int, Index]]  # (source code, index), own text first
+    fill: Index | None = None
+    stop_ids: Sequence[int] = ()
+    vocabulary: int = 2**31 - 1
+    max_nodes: int = 0
+    chain: bool = False
+
+
+@dataclass
+class Tree:
+    """Nodes in the order taken; parents[i] < i, -1 is the root. `survival` in doubles."""
+
+    tokens: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    survival: list[float] = field(default_factory=list)
+    source: list[int] = field(default_factory=list)
+
+    def path(self, node: int) -> list[int]:
+        """Tokens from the root down to `node`; empty for the root, -1."""
+        return [] if node < 0 else [*self.path(self.parents[node]), self.tokens[node]]
+
+
+def gather(sources: Sequence[tuple[int, Index]], context: Sequence[int]) -> list[tuple[int, Level]]:
+    """The longest contexts with 1 to 64 followers, as (source code, level); ties in the order of the sources."""
+    found = [
+        (-level.length, order, code, level)
+        for order, (code, index) in enumerate(sources)
+        for level in index.match(context)
+        if level.length > 0 and 1 <= level.distinct <= WIDEST
+    ]
+    found.sort(key=lambda entry: entry[:2])
+    return [(code, level) for _, _, code, level in found[:LEVELS]]
+
+
+def score(evidence: Sequence[tuple[int, Level]], fill: Index | None) -> dict[int, tuple[float, int]]:
+    """Candidates in the order first seen: token -> (probability, source code)."""
+    candidates: dict[int, tuple[float, int]] = {}
+
+    def add(token: int, source: int, probability: float) -> None:
+        if token in candidates:
+            before, first_source = candidates[token]
+            candidates[token] = (before + probability, first_source)
+        else:
+            candidates[token] = (probability, source)
+
+    unclaimed = 1.0
+    for source, level in evidence:
+        total, length = float(level.total), float(level.length)
+        confidence = total / (total + level.distinct) * (length / (length + 1.0))
+        weight = unclaimed * confidence / total
+        for token, count, _last in level.continuations[:FOLLOWERS]:
+            add(token, source, weight * count)
+        unclaimed *= 1.0 - confidence
+    if fill is not None and fill.tokens > 0:
+        weight = unclaimed / float(fill.tokens)
+        for token, count in fill.frequent_tokens():
+            add(token, FILL, weight * count)
+    return candidates
+
+
+class Growth:
+    """One tree while it grows."""
+
+    def __init__(self, wish: Wish, min_survival: float) -> None:
+        self.wish = wish
+        self.min_survival = min_survival
+        self.tree = Tree()
+        self.cut_by_threshold = False
+        self._proposed = 0
+        self._heap: list[tuple[float, int, int, int, int]] = []  # (-survival, order, token, parent, source)
+        if wish.max_nodes > 0:
+            self._expand(-1, 1.0)
+
+    def best(self) -> float | None:
+        """Survival of the likeliest node that could be taken next; None when the tree is done."""
+        return -self._heap[0][0] if self._heap and len(self.tree.tokens) < self.wish.max_nodes else None
+
+    def take(self) -> None:
+        """Takes the likeliest node into the tree and proposes its continuations."""
+        negative, _, token, parent, source = heapq.heappop(self._heap)
+        self.tree.tokens.append(token)
+        self.tree.parents.append(parent)
+        self.tree.survival.append(-negative)
+        self.tree.source.append(source)
+        if self.wish.chain:
+            self._heap.clear()
+        if token not in self.wish.stop_ids:
+            self._expand(len(self.tree.tokens) - 1, -negative)
+
+    def _expand(self, node: int, survival: float) -> None:
+        evidence = gather(self.wish.sources, [*self.wish.text, *self.tree.path(node)])
+        for token, (probability, source) in score(
+            evidence, self.wish.fill if survival >= FILL_SURVIVAL else None
+        ).items():
+            if token >= self.wish.vocabulary:
+                continue
+            reached = survival * min(probability, MOST_CERTAIN)
+            if reached < self.min_survival:
+                self.cut_by_threshold = True
+                continue
+            heapq.heappush(self._heap, (-reached, self._proposed, token, node, source))
+            self._proposed += 1
+
+
+def draft(wishes: Sequence[Wish], budget: int, min_survival: float = 0.0) -> list[Growth]:
+    """The likeliest nodes of the whole batch: at most `budget`, ties to the earlier request."""
+    growths = [Growth(wish, min_survival) for wish in wishes]
+    for _ in range(budget):
+        best, first = None, None
+        for growth in growths:
+            survival = growth.best()
+            if survival is not None and (best is None or survival > best):
+                best, first = survival, growth
+        if first is None:
+            break
+        first.take()
+    return growths
