@@ -91,7 +91,7 @@ class CorporaSettings(Section):
         description="Most tokens of one corpus; 10M and 500k are understood.",
     )
     max_body_bytes: ByteSize = Field(
-        default=mebibytes(64), ge=1 << 10, description="Longest body of a corpus posted over HTTP."
+        default=mebibytes(128), ge=1 << 10, description="Longest body of a corpus posted over HTTP."
     )
     directories: tuple[Path, ...] = Field(
         default=(), description="Directories below which a posted file_path may lie. None: file_path is refused."

@@ -1,0 +1,109 @@
+"""The JSON body of a posted corpus. Field names are those that SGLang's clients send, and a few of ours."""
+
+import difflib
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from draftd.ingest.confinement import open_below
+from draftd.ingest.documents import Document, read_file
+from draftd.ingest.job import CorpusKey
+from draftd.ingest.problem import IngestError
+from draftd.wire import Namespace
+
+_SOURCES = ("file_path", "documents", "token_chunks")
+_ADDRESS = ("tenant", "model", "adapter", "tokenizer", "corpus_id")
+
+
+class PostedCorpus:
+    """A checked body: whose corpus it is, and its documents."""
+
+    def __init__(self, body: bytes, directories: tuple[Path, ...]) -> None:
+        """Raises IngestError for everything that can be said without reading the documents."""
+        self._directories = directories
+        self._fields = json_object(body)
+        refuse_unknown_fields(self._fields, (*_ADDRESS, *_SOURCES))
+        self.key = corpus_key(self._fields)
+        self.tokenizer = owner(self._fields).tokenizer
+        given = [source for source in _SOURCES if self._fields.get(source) is not None]
+        if len(given) != 1:
+            raise IngestError(f"give exactly one of {', '.join(_SOURCES)}; given: {', '.join(given) or 'none'}")
+
+    def documents(self, max_tokens: int) -> Iterator[Document]:
+        file_path = string_field(self._fields, "file_path", None)
+        if file_path is not None:
+            with open_below(self._directories, file_path) as file:
+                yield from read_file(file_path, file, max_tokens)
+            return
+        for number, text in enumerate(self._list("documents")):
+            if not isinstance(text, str):
+                raise IngestError(f"document {number}: should be a string; ids belong into token_chunks")
+            yield Document(f"document {number}", text=text)
+        for number, ids in enumerate(self._list("token_chunks")):
+            if not isinstance(ids, list):
+                raise IngestError(f"document {number}: should be a list of token ids")
+            yield Document(f"document {number}", token_ids=ids)
+
+    def _list(self, name: str) -> list[Any]:
+        value = self._fields.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise IngestError(f"{name}: should be a list")
+        return value
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Parses a body. Raises IngestError."""
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise IngestError(f"the body is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise IngestError("the body should be a JSON object")
+    return fields
+
+
+def refuse_unknown_fields(fields: dict[str, Any], known: tuple[str, ...]) -> None:
+    """A misspelt `tenant` must not put text into the default tenant. Raises IngestError."""
+    for name in fields:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise IngestError(f"field {name!r} is unknown; the nearest is {near!r}")
+
+
+Default = TypeVar("Default", str, None)
+
+
+def string_field(fields: dict[str, Any], name: str, default: Default) -> str | Default:
+    """A field that is absent or null has its default; an empty string is no default. Raises IngestError."""
+    value = fields.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise IngestError(f"{name}: should be a string")
+    return value
+
+
+def corpus_key(fields: dict[str, Any]) -> CorpusKey:
+    """Whose corpus a body means; an absent corpus_id is generated. Raises IngestError."""
+    corpus_id = string_field(fields, "corpus_id", uuid.uuid4().hex)
+    if not corpus_id:
+        raise IngestError("corpus_id: is empty; leave it out to get one")
+    namespace = owner(fields)
+    return CorpusKey(tenant=namespace.tenant, model=namespace.model, adapter=namespace.adapter, corpus_id=corpus_id)
+
+
+def owner(fields: dict[str, Any]) -> Namespace:
+    """The namespace a body or query names. Raises IngestError."""
+    try:
+        return Namespace(
+            tenant=string_field(fields, "tenant", "default"),
+            model=string_field(fields, "model", "default"),
+            tokenizer=string_field(fields, "tokenizer", None),
+            adapter=string_field(fields, "adapter", ""),
+        )
+    except ValueError as error:
+        raise IngestError(str(error)) from None
