@@ -208,8 +208,11 @@ BOOST_AUTO_TEST_CASE(memory_is_linear_in_the_text_whatever_the_text) {
   std::vector<Token> distinct(kTokens);
   std::iota(distinct.begin(), distinct.end(), 0);
   const std::vector<std::pair<std::string, std::vector<Token>>> texts{
-      {"aaaa", std::vector<Token>(kTokens, 5)}, {"abab", alternating},  {"fibonacci", fibonacci_word(kTokens)},
-      {"random binary", binary},                {"distinct", distinct},
+      {"aaaa", std::vector<Token>(kTokens, 5)},
+      {"abab", alternating},
+      {"fibonacci", fibonacci_word(kTokens)},
+      {"random binary", binary},
+      {"distinct", distinct},
   };
   for (const auto& [name, text] : texts) {
     BOOST_TEST_CONTEXT(name) {
