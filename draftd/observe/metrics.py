@@ -1,0 +1,112 @@
+"""The engine's figures as Prometheus metrics. The tables are the documentation of every name.
+
+The first four are vLLM's counters of speculative decoding with draftd's prefix, and mean the same, so that one
+dashboard shows either. Acceptance is accepted over *verified* tokens: an engine may clamp, pad or cut a draft, and
+what never went through the target says nothing about it. Coverage is covered over verify steps.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol, TypeVar
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+
+class Statistics(Protocol):
+    """What is read here of the engine's statistics, besides the attributes that the tables name."""
+
+    draft_latency_bounds: Sequence[float]
+    draft_latency_counts: Sequence[int]
+    draft_latency_sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One metric: its name, what it says, the attribute of the statistics, and the label of its parts, if any."""
+
+    name: str
+    help: str
+    attribute: str
+    label: str = ""
+
+
+# Prometheus shows a counter's name with "_total" behind it.
+COUNTERS = (
+    Figure("draftd_spec_decode_num_drafts", "Drafts that a verify step used", "drafts"),
+    Figure("draftd_spec_decode_num_draft_tokens", "Tokens of these drafts", "draft_tokens"),
+    Figure("draftd_spec_decode_num_accepted_tokens", "Drafted tokens accepted", "accepted_tokens"),
+    Figure(
+        "draftd_spec_decode_num_accepted_tokens_per_pos",
+        "Drafted tokens accepted, by depth; 0 is the first drafted token",
+        "accepted_per_position",
+        "position",
+    ),
+    Figure("draftd_drafted_tokens_per_pos", "Tokens drafted, by depth", "drafted_per_position", "position"),
+    Figure("draftd_verified_tokens", "Drafted tokens that went through the target", "verified_tokens"),
+    Figure(
+        "draftd_verified_tokens_per_pos",
+        "Drafted tokens that went through the target, by depth",
+        "verified_per_position",
+        "position",
+    ),
+    Figure("draftd_verify_steps", "Verify steps of requests: commits that followed a tail", "steps"),
+    Figure("draftd_covered_steps", "Verify steps that accepted at least one drafted token", "covered_steps"),
+    Figure("draftd_empty_tails", "Tails without a node, by reason", "empty_tails", "reason"),
+    Figure("draftd_row_errors", "Rows that were refused, by status", "row_errors", "status"),
+    Figure("draftd_frame_errors", "Messages that could not be taken as a whole, by status", "frame_errors", "status"),
+    Figure("draftd_stale_tails", "Commits that used another tail than the last one sent", "stale_tails"),
+    Figure("draftd_ignored_closes", "Closes of a request that is not open", "ignored_closes"),
+)
+GAUGES = (
+    Figure("draftd_sessions", "Open requests", "sessions"),
+    Figure("draftd_verifiers", "Verifiers known", "verifiers"),
+    Figure("draftd_index_bytes", "Bytes of the indexes, by kind", "index_bytes", "kind"),
+    Figure("draftd_index_tokens", "Tokens in the indexes, by kind", "index_tokens", "kind"),
+)
+LATENCY = Figure("draftd_draft_seconds", "Time of one step in the drafter's core", "draft_latency_counts")
+
+
+Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
+
+
+class EngineCollector(Collector):
+    """Asks the engine when Prometheus asks."""
+
+    def __init__(self, statistics: Callable[[], Statistics]) -> None:
+        self._statistics = statistics
+
+    def collect(self) -> Iterable[Metric]:
+        now = self._statistics()
+        for figure in COUNTERS:
+            yield _filled(CounterMetricFamily(figure.name, figure.help, labels=_labels(figure)), figure, now)
+        for figure in GAUGES:
+            yield _filled(GaugeMetricFamily(figure.name, figure.help, labels=_labels(figure)), figure, now)
+        yield _latency(now)
+
+    def describe(self) -> Iterable[Metric]:
+        return []  # otherwise registering would ask the engine
+
+
+def _labels(figure: Figure) -> list[str]:
+    return [figure.label] if figure.label else []
+
+
+def _filled(family: Family, figure: Figure, now: Statistics) -> Family:
+    value = getattr(now, figure.attribute)
+    if not figure.label:
+        family.add_metric([], value)
+        return family
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for label, count in parts:
+        family.add_metric([str(label)], count)
+    return family
+
+
+def _latency(now: Statistics) -> HistogramMetricFamily:
+    bounds = [*map(str, now.draft_latency_bounds), "+Inf"]
+    running = accumulate(now.draft_latency_counts)
+    family = HistogramMetricFamily(LATENCY.name, LATENCY.help)
+    family.add_metric([], list(zip(bounds, running, strict=True)), now.draft_latency_sum)
+    return family
