@@ -13,7 +13,8 @@ CHECKOUT = Path(__file__).parents[3]
 @pytest.mark.parametrize("name", ["contract.binpb", "messages.pyi", "catalogue.py"])
 def test_generated_file_equals_a_fresh_generation(name: str, tmp_path: Path) -> None:
     generate.generate(CHECKOUT / "proto", tmp_path)
-    assert (tmp_path / name).read_bytes() == (CHECKOUT / "draftd/wire" / name).read_bytes(), "run `make proto` and commit the result"
+    committed = CHECKOUT / "draftd/wire" / name
+    assert (tmp_path / name).read_bytes() == committed.read_bytes(), "run `make proto` and commit the result"
 
 
 def test_every_message_of_the_contract_is_exported() -> None:

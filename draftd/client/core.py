@@ -1,0 +1,407 @@
+"""The client without sockets and clocks: builds frames, reads frames, keeps mirrors and drafter in step.
+
+Every client drives it the same way. `exchange` is a conversation: it yields what to send and is told what came
+back. `post` is the one-way form. Every frame that arrives goes through `receive`, awaited or not.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+
+from google.protobuf.message import DecodeError
+
+from draftd.client.breaker import CircuitBreaker
+from draftd.client.columns import token_column, u32_column
+from draftd.client.draft import MalformedTailError, Tails, known
+from draftd.client.health import Counters, Health
+from draftd.client.mirror import Mirror
+from draftd.client.rows import RowColumns, Verified, Wish, fill_commit
+from draftd.wire import (
+    PROTOCOL,
+    CloseReason,
+    DraftSync,
+    Error,
+    Frame,
+    Hello,
+    HelloReply,
+    Reason,
+    RowError,
+    Status,
+    StepBatch,
+    StepReply,
+    TailKind,
+)
+
+# Re-syncs beyond this many bytes of text wait for the next step, so that a restarted drafter is told about
+# thousands of long requests over several steps and not in one frame that nobody takes.
+SYNC_BYTES_PER_STEP = 16 << 20
+CLOSES_PER_STEP = 256
+MOST_UNANSWERED = 4096  # steps remembered while their answers are out
+
+Close = tuple[int, int, int]  # handle, epoch, reason
+Answer = StepReply | Error | Reason  # a Reason (LATE, UNREACHABLE): there was no answer
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """Frames to send, in order; `step` is the number that the answer to the last one carries."""
+
+    step: int
+    frames: list[bytes]
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """What a step carried, until its answer comes. `awaited`: somebody still waits for it."""
+
+    mirrors: list[Mirror]
+    starts: list[int]
+    synced: list[Mirror]
+    closes: list[Close]
+    awaited: bool
+    late: bool = False
+
+
+class ClientCore:
+    def __init__(self, verifier: str) -> None:
+        self.breaker = CircuitBreaker()
+        self.counters = Counters()
+        self.drafter: HelloReply | None = None
+        self.last_error = ""
+        self.last_core_micros = 0
+        self._verifier = verifier
+        self._incarnation = secrets.randbits(63) + 1  # one per life of this client; not 0
+        self._steps = count(1)
+        self._handles = count(1)
+        self._greeted_in = 0  # the step our latest Hello went out with; 0: it has to be sent (again)
+        self._mirrors: dict[int, Mirror] = {}  # open requests by handle
+        self._handle_of: dict[str, int] = {}  # the same, by request id
+        self._unsynced: set[Mirror] = set()  # the drafter lacks (something of) these
+        self._closes: deque[Close] = deque()  # not sent yet
+        self._unanswered: dict[int, Unanswered] = {}
+        self._columns = RowColumns()
+
+    # Requests
+
+    def open(self, opening: DraftSync) -> Mirror:
+        """A new mirror. An id that is open already is re-opened: the same handle, the next epoch."""
+        handle = self._handle_of.get(opening.request_id)
+        if handle is None:
+            opening.request, opening.epoch = next(self._handles) % 2**32, 1
+        else:
+            replaced = self._mirrors[handle]
+            replaced.closed = True
+            self._unsynced.discard(replaced)
+            opening.request, opening.epoch = handle, replaced.epoch + 1
+        mirror = Mirror(opening)
+        self._mirrors[mirror.handle] = mirror
+        self._handle_of[opening.request_id] = mirror.handle
+        self._unsynced.add(mirror)
+        return mirror
+
+    def close(self, mirror: Mirror, reason: CloseReason) -> None:
+        """The close goes out with the next frame."""
+        mirror.closed = True
+        del self._mirrors[mirror.handle]
+        del self._handle_of[mirror.opening.request_id]
+        self._unsynced.discard(mirror)
+        self._closes.append((mirror.handle, mirror.epoch, reason))
+
+    def miss(self, mirrors: Sequence[Mirror], tokens: Sequence[Sequence[int]]) -> None:
+        """Take tokens that are not sent, because nobody is asked now: a re-sync will carry them."""
+        for mirror, row in zip(mirrors, tokens, strict=True):
+            mirror.output.extend(row)
+            mirror.has_tail = False
+        self._unsynced.update(mirrors)
+
+    # Is the drafter worth asking?
+
+    def may_ask(self, now: float) -> bool:
+        """`now` in seconds. False while the circuit breaker is open, but for its probes."""
+        allowed = self.breaker.allows(now)
+        self.counters.off += not allowed
+        return allowed
+
+    def judge(self, answer: Answer, now: float) -> None:
+        """Tell the circuit breaker. Not knowing us is no failure: the conversation goes on."""
+        if isinstance(answer, StepReply):
+            self.breaker.succeeded()
+        elif not isinstance(answer, Error) or answer.status != Status.NEED_HELLO:
+            self.breaker.failed(now)
+        if answer == Reason.LATE:
+            self.counters.late += 1
+            self.last_error = "no answer within the deadline"
+        elif answer == Reason.UNREACHABLE:
+            self.counters.unreachable += 1
+            self.last_error = "no connection to the drafter"
+
+    def health(self, closed: bool) -> Health:
+        if closed:
+            state = "closed"
+        elif self.breaker.is_open:
+            state = "off"
+        elif self.breaker.consecutive_failures:
+            state = "failing"
+        else:
+            state = "connecting" if self.drafter is None else "serving"
+        return Health(
+            state=state,
+            last_error=self.last_error,
+            drafter_version=self.drafter.version if self.drafter else "",
+            drafter_incarnation=self.drafter.incarnation if self.drafter else None,
+            consecutive_failures=self.breaker.consecutive_failures,
+            counters=replace(self.counters),
+        )
+
+    # Conversations
+
+    def exchange(
+        self,
+        mirrors: list[Mirror],
+        tokens: Sequence[Sequence[int]],
+        wish: Wish | None,
+        *,
+        verified: Sequence[Verified] | None = None,
+        opening: Mirror | None = None,
+    ) -> Generator[Outgoing, Answer, Tails]:
+        """Commit and ask for drafts, one row per mirror. Yields what to send, wants the answer, returns the tails.
+
+        With an opening, the answer comes when its text is indexed. A drafter that does not know us gets a second,
+        complete message within the same conversation.
+        """
+        answer = yield self._build(mirrors, tokens, wish, verified, opening, awaited=True)
+        if isinstance(answer, Error) and answer.status == Status.NEED_HELLO:
+            nothing: list[Sequence[int]] = [()] * len(mirrors)
+            answer = yield self._build(mirrors, nothing, wish, None, opening, awaited=True)
+        return self._finish(mirrors, answer)
+
+    def post(
+        self,
+        mirrors: list[Mirror],
+        tokens: Sequence[Sequence[int]],
+        *,
+        verified: Sequence[Verified] | None = None,
+        opening: Mirror | None = None,
+    ) -> Outgoing:
+        """Commits, closes or an opening whose answer nobody waits for."""
+        outgoing = self._build(mirrors, tokens, None, verified, opening, awaited=False)
+        for mirror in mirrors:
+            mirror.has_tail = False
+        return outgoing
+
+    def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
+        """No answer came in time (LATE), or the message was lost with the connection (UNREACHABLE)."""
+        unanswered = self._unanswered.get(outgoing.step)
+        if unanswered is None:
+            return
+        if reason == Reason.LATE:
+            # It may come yet: what it says of the requests will count, its drafts won't.
+            unanswered.awaited, unanswered.late = False, True
+            return
+        del self._unanswered[outgoing.step]
+        self._greeted_in = 0
+        self._closes.extendleft(reversed(unanswered.closes))
+        self._lost(unanswered)
+
+    @property
+    def expects_answers(self) -> bool:
+        return bool(self._unanswered)
+
+    def _build(
+        self,
+        mirrors: list[Mirror],
+        tokens: Sequence[Sequence[int]],
+        wish: Wish | None,
+        verified: Sequence[Verified] | None,
+        opening: Mirror | None,
+        awaited: bool,
+    ) -> Outgoing:
+        new_tokens = token_column(list(chain.from_iterable(tokens)))  # may raise: before anything changes
+        step = next(self._steps)
+        frames = [] if self._greeted_in else [self._hello(step)]
+        frame = Frame()
+        batch = frame.step
+        batch.verifier = self._incarnation
+        batch.step = step
+        batch.wait = awaited and opening is not None
+        closes = self._add_closes(batch) if self._closes else []
+        synced: list[Mirror] = []
+        if self._unsynced:
+            synced = self._add_syncs(batch, mirrors if opening is None else [opening])
+        starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
+        if mirrors:
+            self._columns.use(mirrors)
+            commit = batch.commit
+            commit.request = self._columns.handles
+            commit.epoch = self._columns.epochs
+            commit.tokens = new_tokens
+            fill_commit(commit, mirrors, starts, tokens, verified, wish.max_nodes if wish else 0)
+            for mirror, row in zip(mirrors, tokens, strict=True):
+                mirror.output.extend(row)
+        if wish:
+            batch.budget = wish.budget or 0
+            batch.min_survival = wish.min_survival
+        frames.append(frame.SerializeToString())
+        self._unanswered[step] = Unanswered(mirrors, starts, synced, closes, awaited)
+        if len(self._unanswered) > MOST_UNANSWERED:
+            del self._unanswered[next(iter(self._unanswered))]
+        return Outgoing(step, frames)
+
+    def _hello(self, step: int) -> bytes:
+        self._greeted_in = step
+        self.counters.hellos += 1
+        hello = Hello(protocol=PROTOCOL, verifier=self._verifier, incarnation=self._incarnation, accepts=list(TailKind))
+        return Frame(hello=hello).SerializeToString()
+
+    def _add_closes(self, batch: StepBatch) -> list[Close]:
+        closes = [self._closes.popleft() for _ in range(min(CLOSES_PER_STEP, len(self._closes)))]
+        handles, epochs, reasons = zip(*closes, strict=True)
+        batch.close.request = u32_column(handles)
+        batch.close.epoch = u32_column(epochs)
+        batch.close.reason = bytes(reasons)
+        return closes
+
+    def _add_syncs(self, batch: StepBatch, mirrors: Sequence[Mirror]) -> list[Mirror]:
+        synced: list[Mirror] = []
+        room = SYNC_BYTES_PER_STEP
+        for mirror in mirrors:
+            if mirror not in self._unsynced or room <= 0:
+                continue
+            sync = batch.sync.add()
+            sync.CopyFrom(mirror.opening)
+            sync.output = token_column(mirror.output)
+            room -= 4 * mirror.length
+            mirror.synced_in = batch.step
+            mirror.has_tail = False
+            synced.append(mirror)
+        self._unsynced.difference_update(synced)
+        self.counters.syncs += len(synced)
+        return synced
+
+    def _finish(self, mirrors: list[Mirror], answer: Answer) -> Tails:
+        if isinstance(answer, StepReply):
+            try:
+                return self._deliver(mirrors, answer)
+            except MalformedTailError as error:
+                self.counters.unknown_frames += 1
+                self.last_error = f"the drafter's answer cannot be read: {error}"
+                answer = Error(status=Status.INTERNAL)
+        if isinstance(answer, Error):
+            self.counters.refused += 1
+            reason, status = Reason.REFUSED, known(Status, answer.status, Status.INTERNAL)
+        else:
+            reason, status = answer, Status.OK
+        return self.no_tails(mirrors, reason, status)
+
+    def _deliver(self, mirrors: list[Mirror], reply: StepReply) -> Tails:
+        tails = Tails(reply.tail)
+        if mirrors and (reply.tail.request, reply.tail.epoch) != (self._columns.handles, self._columns.epochs):
+            raise MalformedTailError("its rows are not those that were asked for")
+        self.counters.unknown_tails += tails.unknown_kinds()
+        for mirror in mirrors:
+            mirror.has_tail = True
+        if any(tails.status) or Reason.SHED in tails.reason:
+            for mirror, status, reason in zip(mirrors, tails.status, tails.reason, strict=True):
+                mirror.has_tail = status == Status.OK and reason != Reason.SHED
+        self.counters.steps += 1
+        self.last_core_micros = reply.core_micros
+        return tails
+
+    def no_tails(self, mirrors: Sequence[Mirror], reason: Reason, status: Status = Status.OK) -> Tails:
+        """Empty drafts that the client gives by itself."""
+        for mirror in mirrors:
+            mirror.has_tail = False
+        return Tails.empty(reason, [mirror.epoch for mirror in mirrors], [mirror.length for mirror in mirrors], status)
+
+    # What arrives
+
+    def receive(self, data: bytes) -> tuple[int, StepReply | Error] | None:
+        """Apply one frame. Returns the step it answers and the answer, where somebody waits for it."""
+        try:
+            frame = Frame.FromString(data)
+        except DecodeError:
+            self.counters.unknown_frames += 1
+            return None
+        match frame.WhichOneof("body"):
+            case "reply":
+                return self._take_reply(frame.reply)
+            case "error":
+                return self._take_error(frame.error)
+            case "hello_reply":
+                self._take_hello_reply(frame.hello_reply)
+            case _:
+                self.counters.unknown_frames += 1
+        return None
+
+    def _take_reply(self, reply: StepReply) -> tuple[int, StepReply] | None:
+        if reply.step == 0:
+            self.counters.unasked_tails += 1
+            return None
+        unanswered = self._unanswered.pop(reply.step, None)
+        if unanswered is None:
+            self.counters.unknown_frames += 1
+            return None
+        if self.drafter is not None and reply.drafter != self.drafter.incarnation:
+            self._resync(synced_before=reply.step)
+        if reply.errors:
+            self._take_row_errors(reply, unanswered)
+        if unanswered.awaited:
+            return reply.step, reply
+        self.counters.late_replies += unanswered.late
+        return None
+
+    def _take_row_errors(self, reply: StepReply, unanswered: Unanswered) -> None:
+        missing = {error.request for error in reply.errors if error.status == Status.NEED_SYNC}
+        for error in reply.errors:
+            self.counters.row_errors += 1
+            mirror = self._mirrors.get(error.request)
+            if mirror is None or mirror.epoch != error.epoch:
+                continue
+            if error.status == Status.NEED_SYNC:
+                # Older answers must not undo a sync under way; a refused sync is not repeated for nothing.
+                if reply.step > mirror.synced_in and mirror.refused == Status.OK:
+                    self._unsynced.add(mirror)
+                continue
+            self.last_error = f"request {mirror.opening.request_id!r}: {_describe(error)}"
+            if error.status == Status.INVALID_TOKEN and mirror in unanswered.mirrors and mirror.handle not in missing:
+                # The drafter took nothing of that commit; neither do we.
+                mirror.cut(unanswered.starts[unanswered.mirrors.index(mirror)])
+            elif mirror in unanswered.synced:
+                mirror.refused = known(Status, error.status, Status.INTERNAL)
+
+    def _take_error(self, error: Error) -> tuple[int, Error] | None:
+        unanswered = self._unanswered.pop(error.step, None)
+        if error.status == Status.NEED_HELLO:
+            if error.step >= self._greeted_in:
+                self._greeted_in = 0
+                self._resync(synced_before=error.step + 1)
+        else:
+            self.last_error = _describe(error)
+        if unanswered is None:
+            return None
+        self._lost(unanswered)
+        return (error.step, error) if unanswered.awaited else None
+
+    def _take_hello_reply(self, reply: HelloReply) -> None:
+        if self.drafter is not None and self.drafter.incarnation != reply.incarnation:
+            self._resync(synced_before=self._greeted_in)
+        self.drafter = reply
+
+    def _resync(self, synced_before: int) -> None:
+        """The drafter does not know us any more: whoever was synced before that step re-syncs with the next use."""
+        self.drafter = None
+        for mirror in self._mirrors.values():
+            if mirror.synced_in < synced_before:
+                mirror.refused = Status.OK
+                self._unsynced.add(mirror)
+
+    def _lost(self, unanswered: Unanswered) -> None:
+        lost = {*unanswered.mirrors, *unanswered.synced}
+        self._unsynced.update(mirror for mirror in lost if not mirror.closed)
+
+
+def _describe(error: Error | RowError) -> str:
+    name = known(Status, error.status, Status.INTERNAL).name
+    return f"{name}: {error.message}" if error.message else name

@@ -1,0 +1,75 @@
+"""What a request states when it opens."""
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+from numpy.typing import ArrayLike
+
+from draftd.client.columns import prompt_column, token_column
+from draftd.wire import DraftSync, Namespace, Shape, Share
+
+_SHAPES = {"tree": Shape.SHAPE_TREE, "chain": Shape.SHAPE_CHAIN}
+_SHARES = {"outputs": Share.OUTPUTS, "group": Share.GROUP, "all": Share.ALL, "none": Share.NOTHING}
+
+
+class OpenOptions(TypedDict, total=False):
+    """Keywords of `open`, all optional."""
+
+    tenant: str  # instead of the client's
+    adapter: str  # instead of the client's
+    group: str  # requests of one group may share a history of their own
+    stop_ids: Sequence[int]  # the first one committed ends the text
+    max_new_tokens: int | None  # length limit of the output; None: none
+    shape: Literal["tree", "chain"]
+    max_nodes: int | None  # most nodes of a draft; None: as many as a step asks for
+    share: Literal["outputs", "group", "all", "none"]  # what of it enters the history when it closes
+    history: bool  # may its drafts read the history?
+    corpora: Literal["all"] | Sequence[str]  # which of its namespace's corpora its drafts read
+    temperature: float | None
+
+
+def opening_message(
+    request_id: str, prompt: ArrayLike, namespace: Namespace, vocabulary_size: int, options: OpenOptions
+) -> DraftSync:
+    """The DraftSync of a new request, still without handle, epoch and output.
+
+    Raises ValueError for an argument that can't be meant, TypeError for an unknown one.
+    """
+    unknown = set(options) - set(OpenOptions.__annotations__)
+    if unknown:
+        raise TypeError(f"open({request_id!r}): unknown option {', '.join(sorted(unknown))}")
+    shape, share = options.get("shape", "tree"), options.get("share", "outputs")
+    if shape not in _SHAPES:
+        raise ValueError(f"open({request_id!r}): shape is {shape!r}; choose one of {', '.join(_SHAPES)}")
+    if share not in _SHARES:
+        raise ValueError(f"open({request_id!r}): share is {share!r}; choose one of {', '.join(_SHARES)}")
+    if share == "group" and not options.get("group"):
+        raise ValueError(f"open({request_id!r}): share='group' without a group; name it with group=")
+    max_nodes = options.get("max_nodes")
+    if max_nodes is not None and max_nodes < 1:
+        raise ValueError(f"open({request_id!r}): max_nodes is {max_nodes}; give at least 1, or None for no limit")
+    max_new_tokens = options.get("max_new_tokens")
+    if max_new_tokens is not None and max_new_tokens < 0:
+        raise ValueError(f"open({request_id!r}): max_new_tokens is {max_new_tokens}; give 0 or more, or None")
+    corpora = options.get("corpora", "all")
+    if isinstance(corpora, str) and corpora != "all":
+        raise ValueError(f"open({request_id!r}): corpora is {corpora!r}; give 'all' or a list of corpus ids")
+    return DraftSync(
+        request_id=request_id,
+        tenant=options.get("tenant", namespace.tenant),
+        model=namespace.model,
+        tokenizer=namespace.tokenizer or "",
+        adapter=options.get("adapter", namespace.adapter),
+        vocabulary_size=vocabulary_size,
+        prompt=prompt_column(prompt),
+        group=options.get("group", ""),
+        stop_ids=token_column(options.get("stop_ids", ())),
+        max_new_tokens=max_new_tokens,
+        shape=_SHAPES[shape],
+        max_nodes=max_nodes or 0,
+        share=_SHARES[share],
+        hide_history=not options.get("history", True),
+        named_corpora=corpora != "all",
+        corpora=() if corpora == "all" else corpora,
+        temperature=options.get("temperature"),
+    )

@@ -1,0 +1,105 @@
+"""The commit columns of one step: one row per request."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from draftd.client.columns import token_column, u32_column
+from draftd.client.mirror import Mirror
+from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, VerifyCommit
+
+MOST_NODES = 2**16 - 1  # VerifyCommit.max_nodes is a column of u16
+
+# Which nodes of the last delivered draft went through the target: the first so many, or one flag per node.
+# None: all of them.
+Verified = int | Sequence[bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted next. Raises ValueError for a wish nobody can have."""
+
+    max_nodes: int  # of each request
+    budget: int | None = None  # of all requests together; None: whatever max_nodes allows
+    min_survival: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_nodes <= MOST_NODES:
+            raise ValueError(f"{self.max_nodes} nodes of one request were asked for; ask for 1 to {MOST_NODES}")
+        if self.budget is not None and not 1 <= self.budget < 2**32:
+            raise ValueError(f"budget is {self.budget}; give at least 1, or None for no limit over the batch")
+        if not 0.0 <= self.min_survival <= 1.0:
+            raise ValueError(f"min_survival is {self.min_survival}; a probability is between 0 and 1")
+
+
+class RowColumns:
+    """Handle and epoch columns of the last step's requests: engines step the same ones again and again."""
+
+    def __init__(self) -> None:
+        self._mirrors: list[Mirror] = []
+        self.handles = self.epochs = b""
+
+    def use(self, mirrors: list[Mirror]) -> None:
+        if mirrors != self._mirrors:
+            self._mirrors = mirrors
+            self.handles = u32_column(mirror.handle for mirror in mirrors)
+            self.epochs = u32_column(mirror.epoch for mirror in mirrors)
+
+
+def fill_commit(
+    commit: VerifyCommit,
+    mirrors: list[Mirror],
+    starts: list[int],
+    tokens: Sequence[Sequence[int]],
+    verified: Sequence[Verified] | None,
+    max_nodes: int,
+) -> None:
+    """All columns but request, epoch and tokens. `starts` are the committed lengths before `tokens`."""
+    rows = len(mirrors)
+    commit.start = u32_column(starts)
+    commit.token_end = u32_column(accumulate(map(len, tokens)))
+    known = [mirror.has_tail for mirror in mirrors]
+    if False in known:
+        commit.tail_base = u32_column(
+            start if has_tail else NO_TAIL for start, has_tail in zip(starts, known, strict=True)
+        )
+    else:
+        commit.tail_base = commit.start
+    commit.max_nodes = max_nodes.to_bytes(2, "little") * rows
+    if verified is None:
+        commit.verified = ALL_VERIFIED.to_bytes(4, "little", signed=True) * rows
+    else:
+        _fill_verified(commit, verified)
+
+
+def _fill_verified(commit: VerifyCommit, verified: Sequence[Verified]) -> None:
+    numbers: list[int] = []
+    bitmap = bytearray()
+    ends: list[int] = []
+    for row in verified:
+        if row is None:
+            numbers.append(ALL_VERIFIED)
+        elif isinstance(row, int):
+            numbers.append(row)
+        else:
+            numbers.append(BITMAP_VERIFIED)
+            bitmap += bytes(1 if flag else 0 for flag in row)
+        ends.append(len(bitmap))
+    commit.verified = token_column(numbers)
+    if bitmap:
+        commit.bitmap_end = u32_column(ends)
+        commit.bitmap = bytes(bitmap)
+
+
+def verified_rows(verified: Iterable[Verified]) -> list[Verified] | None:
+    """Checked; None when everything was verified, which is the usual case.
+
+    Raises ValueError for a negative number of verified nodes.
+    """
+    rows = list(verified)
+    for row in rows:
+        if isinstance(row, int) and row < 0:
+            raise ValueError(
+                f"verified is {row}; give how many nodes were verified, one flag per node, or None for all"
+            )
+    return None if rows.count(None) == len(rows) else rows

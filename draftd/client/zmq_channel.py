@@ -1,0 +1,90 @@
+"""Frames over ZMQ: a DEALER socket, one ZMQ message per frame."""
+
+import math
+import time
+
+import zmq
+import zmq.asyncio
+
+RECONNECT_MILLISECONDS = 20
+MOST_QUEUED_FRAMES = 1000  # each way
+
+
+def _configure(socket: "zmq.Socket[bytes] | zmq.asyncio.Socket") -> None:
+    socket.setsockopt(zmq.IMMEDIATE, 1)  # queue for live connections only: a dead drafter shows at once
+    socket.setsockopt(zmq.LINGER, 100)  # milliseconds: the last closes get out, a dead drafter holds nobody up
+    socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
+    socket.setsockopt(zmq.SNDHWM, MOST_QUEUED_FRAMES)
+    socket.setsockopt(zmq.RCVHWM, MOST_QUEUED_FRAMES)
+
+
+def _connect(socket: "zmq.Socket[bytes] | zmq.asyncio.Socket", endpoint: str) -> None:
+    try:
+        socket.connect(endpoint)
+    except zmq.ZMQError as error:
+        socket.close(linger=0)
+        raise ValueError(f"endpoint {endpoint!r} cannot be used: {error}") from None
+
+
+class ZmqChannel:
+    """Blocking form. Waiting releases the GIL."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        _configure(self._socket)
+        self._milliseconds = -1  # current receive timeout of the socket
+        _connect(self._socket, endpoint)
+
+    def send(self, frames: list[bytes], timeout: float) -> bool:
+        return all(self._send(frame, timeout) for frame in frames)
+
+    def _send(self, frame: bytes, timeout: float) -> bool:
+        until = 0.0
+        while True:
+            try:
+                self._socket.send(frame, zmq.DONTWAIT)
+            except zmq.Again:
+                until = until or time.monotonic() + timeout
+                if not self._socket.poll(_milliseconds(until - time.monotonic()), zmq.POLLOUT):
+                    return False
+            else:
+                return True
+
+    def receive(self, timeout: float) -> bytes | None:
+        milliseconds = _milliseconds(timeout)
+        if milliseconds != self._milliseconds:
+            self._socket.setsockopt(zmq.RCVTIMEO, milliseconds)
+            self._milliseconds = milliseconds
+        try:
+            frame: bytes = self._socket.recv()
+        except zmq.Again:
+            return None
+        return frame
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _milliseconds(seconds: float) -> int:
+    """What ZMQ counts in; rounded up, so that a short wait stays one."""
+    return max(0, math.ceil(seconds * 1000))
+
+
+class AsyncZmqChannel:
+    """The same on an event loop."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
+        _configure(self._socket)
+        _connect(self._socket, endpoint)
+
+    async def send(self, frames: list[bytes]) -> None:
+        for frame in frames:
+            await self._socket.send(frame)
+
+    async def receive(self) -> bytes:
+        frame: bytes = await self._socket.recv()
+        return frame
+
+    async def close(self) -> None:
+        self._socket.close()
