@@ -6,5 +6,6 @@
 namespace draftd::bindings {
 
 void bind_index(pybind11::module_& module);
+void bind_engine(pybind11::module_& module);
 
 }  // namespace draftd::bindings

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
@@ -47,6 +48,12 @@ std::vector<Level> match(const Index& index, const TokenArray& context) {
   return levels;
 }
 
+std::vector<std::pair<Token, std::uint32_t>> frequent_tokens(const Index& index) {
+  std::vector<std::pair<Token, std::uint32_t>> ranked;
+  for (const FrequentToken& frequent : index.frequent_tokens()) ranked.emplace_back(frequent.token, frequent.count);
+  return ranked;
+}
+
 }  // namespace
 
 void bind_index(py::module_& module) {
@@ -69,6 +76,7 @@ void bind_index(py::module_& module) {
           py::arg("tokens"))
       .def("end_document", &Index::end_document)
       .def("match", &match, py::arg("context"))
+      .def("frequent_tokens", &frequent_tokens)
       .def_property_readonly("tokens", &Index::tokens)
       .def_property_readonly("documents", &Index::documents)
       .def_property_readonly("states", &Index::states)

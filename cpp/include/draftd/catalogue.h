@@ -11,6 +11,7 @@ enum class Status : std::uint8_t {
   kNeedSync = 1,
   kStaleEpoch = 2,
   kInvalidToken = 3,
+  kLimitExceeded = 7,
 };
 
 enum class Reason : std::uint8_t {

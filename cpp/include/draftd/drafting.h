@@ -52,6 +52,8 @@ class Drafter {
   void draft(std::span<const DraftWish> wishes, std::uint32_t budget, double min_survival);
   // The tree of wish i; valid until the next draft().
   std::span<const DraftNode> tree(std::size_t i) const;
+  // Why the tree of wish i is empty.
+  Reason empty_because(std::size_t i) const;
 
  private:
   struct Storage;

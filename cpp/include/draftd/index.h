@@ -93,6 +93,8 @@ class Index {
   // The most frequent tokens, most frequent first, ties to the more recent.
   std::span<const FrequentToken> frequent_tokens() const;
 
+  // Unlike any other index of this process; an address may be used again.
+  std::uint64_t identity() const;
   // Changes whenever text is added: cursors made before may miss longer matches.
   std::uint32_t version() const;
   std::size_t tokens() const;

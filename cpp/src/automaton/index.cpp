@@ -1,6 +1,7 @@
 #include "draftd/index.h"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,8 +15,11 @@ namespace draftd {
 namespace {
 
 constexpr Token kSeparator = -1;
-constexpr State kNone = UINT32_MAX;  // the root's suffix link
+constexpr std::uint32_t kCounted = kMaxMatch + 1;  // a context of kMaxMatch tokens and its follower
+constexpr State kNone = UINT32_MAX;                // the root's suffix link
 constexpr std::size_t kMaxPositions = (std::size_t{1} << 31) - 2;
+
+std::atomic<std::uint64_t> next_identity{0};
 
 bool is_prefix(State state) { return (state & kBranching) == 0; }
 std::uint32_t number(State state) { return state & ~kBranching; }
@@ -25,7 +29,7 @@ std::uint32_t number(State state) { return state & ~kBranching; }
 struct Branching {
   std::uint32_t length;  // of the longest context of the state
   State link;            // the longest shorter context with more occurrences
-  std::uint32_t count;   // occurrences; exact where the link is shorter than kMaxMatch
+  std::uint32_t count;   // occurrences; exact where the link is shorter than kCounted
   std::uint32_t last;    // end of the last occurrence
   std::uint32_t degree;
   std::uint32_t capacity;
@@ -42,7 +46,8 @@ struct Index::Storage {
   PodVector<Branching> branching;
   EdgeArena arena;
   FrequentTokens frequent;
-  State tail = kRoot;  // state of the longest repeated suffix, at most kMaxMatch long
+  std::uint64_t identity = next_identity.fetch_add(1, std::memory_order_relaxed);
+  State tail = kRoot;  // state of the longest repeated suffix, at most kCounted long
   std::size_t documents = 0;
   std::size_t edges = 0;
 
@@ -193,17 +198,17 @@ void Index::Storage::push(Token token) {
   count_occurrences(created, token);
 }
 
-// Of the contexts the tail's state stands for, keeps those at most kMaxMatch long.
+// Of the contexts the tail's state stands for, keeps those at most kCounted long.
 void Index::Storage::shorten_tail() {
-  while (tail != kRoot && length(link(tail)) >= kMaxMatch) tail = link(tail);
+  while (tail != kRoot && length(link(tail)) >= kCounted) tail = link(tail);
 }
 
 void Index::Storage::count_occurrences(State created, Token token) {
   const State repeated = prefix_link[created];
-  if (length(repeated) <= kMaxMatch) {
+  if (length(repeated) <= kCounted) {
     tail = repeated;
   } else {
-    // Following links from the longest repeat down to kMaxMatch could take
+    // Following links from the longest repeat down to kCounted could take
     // as long as the text; the last tail is one step away.
     shorten_tail();
     tail = target(tail, token);
@@ -270,7 +275,9 @@ Cursor Index::match(std::span<const Token> context) const {
 
 Cursor Index::tail() const {
   const Storage& s = *storage_;
-  return {s.tail, std::min(s.length(s.link(s.last())), kMaxMatch)};
+  Cursor cursor{s.tail, std::min(s.length(s.link(s.last())), kMaxMatch)};
+  while (cursor.state != kRoot && s.length(s.link(cursor.state)) >= kMaxMatch) cursor.state = s.link(cursor.state);
+  return cursor;
 }
 
 Cursor Index::shorter(Cursor cursor) const {
@@ -335,6 +342,7 @@ void Index::prefetch_edges(State state) const {
 }
 
 std::span<const FrequentToken> Index::frequent_tokens() const { return storage_->frequent.ranked(); }
+std::uint64_t Index::identity() const { return storage_->identity; }
 std::uint32_t Index::version() const { return static_cast<std::uint32_t>(storage_->text.size()); }
 std::size_t Index::tokens() const { return storage_->text.size() - storage_->documents; }
 std::size_t Index::states() const { return storage_->text.size() + storage_->branching.size(); }
@@ -384,7 +392,7 @@ void Index::check_integrity() const {
               name + " finds its edge by " + std::to_string(follower.token));
       followed += follower.count;
     }
-    if (shorter < kMaxMatch && state.length < kMaxMatch) {
+    if (shorter < kMaxMatch) {
       require(followed <= state.count, name + " is followed no more often than it occurs");
       require(i == 0 || state.count <= s.branching[number(state.link)].count, name + " is rarer than its link");
     }

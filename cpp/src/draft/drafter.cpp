@@ -25,6 +25,7 @@ struct Growth {
   std::vector<Cursor> cursors;  // of the root and of every node, one per source
   double survival;              // of the node being expanded
   bool expanding;
+  bool cut_by_threshold;
 
   void begin(const DraftWish& wanted);
   // Stage 1: take the best proposal into the tree and find its cursors.
@@ -46,6 +47,7 @@ void Growth::begin(const DraftWish& wanted) {
   for (std::size_t i = 0; i < wanted.sources.size(); ++i) cursors[i] = wanted.sources[i].cursor;
   survival = 1.0;
   expanding = wanted.max_nodes > 0;
+  cut_by_threshold = false;
 }
 
 void Growth::take() {
@@ -81,8 +83,11 @@ void Growth::expand(double min_survival) {
   const auto parent = static_cast<std::int16_t>(static_cast<int>(nodes.size()) - 1);
   for (const Candidate& candidate : candidates.used()) {
     const double reached = survival * std::min(candidate.probability, kMostCertain);
-    if (candidate.token < wish->vocabulary && reached >= min_survival) {
+    if (candidate.token >= wish->vocabulary) continue;
+    if (reached >= min_survival) {
       frontier.push({reached, candidate.token, parent, candidate.source});
+    } else {
+      cut_by_threshold = true;
     }
   }
 }
@@ -140,5 +145,11 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
 }
 
 std::span<const DraftNode> Drafter::tree(std::size_t i) const { return storage_->growths[i].nodes; }
+
+Reason Drafter::empty_because(std::size_t i) const {
+  const Growth& growth = storage_->growths[i];
+  if (growth.cut_by_threshold) return Reason::kBelowThreshold;
+  return growth.frontier.empty() ? Reason::kNoMatch : Reason::kBudgetSpent;
+}
 
 }  // namespace draftd

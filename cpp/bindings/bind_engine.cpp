@@ -1,0 +1,275 @@
+#include "bind.h"
+
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "draftd/engine.h"
+
+namespace py = pybind11;
+
+namespace draftd::bindings {
+namespace {
+
+// The tails of one step as packed columns, ready for the wire.
+struct Tails {
+  py::bytes base, status, reason, kind, detail, node_end, tokens, parents, survival, source;
+};
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+void require_ends(std::span<const std::uint32_t> ends, std::size_t values, const char* name) {
+  std::uint32_t before = 0;
+  for (std::size_t row = 0; row < ends.size(); ++row) {
+    require(ends[row] >= before, std::string("column ") + name + ": row " + std::to_string(row) +
+                                     " ends before it begins");
+    before = ends[row];
+  }
+  require(before == values, std::string("column ") + name + " ends at " + std::to_string(before) + " of " +
+                                std::to_string(values) + " values");
+}
+
+void require_fitting(const StepColumns& step) {
+  const std::size_t rows = step.request.size();
+  const auto of_rows = [&](std::size_t entries, const char* name) {
+    require(entries == rows, std::string("column ") + name + " has " + std::to_string(entries) + " entries for " +
+                                 std::to_string(rows) + " rows");
+  };
+  of_rows(step.epoch.size(), "epoch");
+  of_rows(step.start.size(), "start");
+  of_rows(step.token_end.size(), "token_end");
+  of_rows(step.tail_base.size(), "tail_base");
+  of_rows(step.verified.size(), "verified");
+  of_rows(step.max_nodes.size(), "max_nodes");
+  require_ends(step.token_end, step.tokens.size(), "token_end");
+  if (!step.bitmap_end.empty()) of_rows(step.bitmap_end.size(), "bitmap_end");
+  require_ends(step.bitmap_end, step.bitmap.size(), "bitmap_end");
+  for (std::size_t row = 0; row < rows; ++row) {
+    require(step.verified[row] >= Verified::kBitmap,
+            "column verified: row " + std::to_string(row) + " has " + std::to_string(step.verified[row]));
+  }
+}
+
+class PyEngine {
+ public:
+  PyEngine(double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
+           bool indexing_thread)
+      : engine_({session_ttl, memory_limit, history_limit, max_nodes}, indexing_thread) {}
+
+  Engine& engine() { return engine_; }
+
+  Tails step(std::uint64_t verifier, double now, const py::bytes& request, const py::bytes& epoch,
+             const py::bytes& start, const py::bytes& token_end, const py::bytes& tokens,
+             const py::bytes& tail_base, const py::bytes& verified, const py::bytes& bitmap_end,
+             const py::bytes& bitmap, const py::bytes& max_nodes, std::uint32_t budget, double min_survival) {
+    const StepColumns columns{column<std::uint32_t>(request, "request"),
+                              column<std::uint32_t>(epoch, "epoch"),
+                              column<std::uint32_t>(start, "start"),
+                              column<std::uint32_t>(token_end, "token_end"),
+                              column<Token>(tokens, "tokens"),
+                              column<std::uint32_t>(tail_base, "tail_base"),
+                              column<std::int32_t>(verified, "verified"),
+                              column<std::uint32_t>(bitmap_end, "bitmap_end"),
+                              column<std::uint8_t>(bitmap, "bitmap"),
+                              column<std::uint16_t>(max_nodes, "max_nodes"),
+                              budget,
+                              min_survival};
+    require_fitting(columns);
+    thread_local TailColumns tails;
+    {
+      const py::gil_scoped_release release;
+      engine_.step(verifier, columns, now, tails);
+    }
+    return {packed(tails.base),     packed(tails.status), packed(tails.reason),  packed(tails.kind),
+            packed(tails.detail),   packed(tails.node_end), packed(tails.tokens), packed(tails.parents),
+            packed(tails.survival), packed(tails.source)};
+  }
+
+ private:
+  Engine engine_;
+};
+
+std::pair<int, std::uint32_t> open(PyEngine& self, std::uint64_t verifier, std::uint32_t request,
+                                   std::uint32_t epoch, std::uint32_t name_space, std::uint32_t vocabulary_size,
+                                   const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
+                                   std::optional<std::uint32_t> max_new_tokens, bool chain,
+                                   std::uint32_t max_nodes, int share, std::string group, bool hide_history,
+                                   std::optional<std::vector<std::uint32_t>> corpora, double now) {
+  const auto stops = column<Token>(stop_ids, "stop_ids");
+  OpenRequest opened{verifier, request, epoch, name_space, {}, column<Token>(prompt, "prompt"),
+                     column<Token>(output, "output")};
+  RequestOptions& options = opened.options;
+  if (vocabulary_size != 0 && vocabulary_size < INT32_MAX) options.vocabulary = static_cast<Token>(vocabulary_size);
+  options.stop_ids.assign(stops.begin(), stops.end());
+  options.max_new_tokens = max_new_tokens;
+  options.chain = chain;
+  if (max_nodes != 0) options.max_nodes = max_nodes;
+  options.share = static_cast<Share>(share);
+  options.group = std::move(group);
+  options.reads_history = !hide_history;
+  options.corpora = std::move(corpora);
+  const py::gil_scoped_release release;
+  const auto [status, position] = self.engine().open(opened, now);
+  return {static_cast<int>(status), position};
+}
+
+py::bytes close(PyEngine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch,
+                double now) {
+  const auto requests = column<std::uint32_t>(request, "request");
+  const auto epochs = column<std::uint32_t>(epoch, "epoch");
+  require(requests.size() == epochs.size(), "columns request and epoch differ in length");
+  std::vector<std::uint8_t> statuses;
+  {
+    const py::gil_scoped_release release;
+    for (std::size_t row = 0; row < requests.size(); ++row) {
+      statuses.push_back(static_cast<std::uint8_t>(self.engine().close(verifier, requests[row], epochs[row], now)));
+    }
+  }
+  return packed(statuses);
+}
+
+py::dict statistics(PyEngine& self) {
+  EngineStatistics figures;
+  {
+    const py::gil_scoped_release release;
+    figures = self.engine().statistics();
+  }
+  const auto size = [](const EngineStatistics::Size& of) {
+    py::dict entry;
+    entry["tokens"] = of.tokens;
+    entry["bytes"] = of.bytes;
+    return entry;
+  };
+  py::dict index;
+  index["own"] = size(figures.own);
+  index["history"] = size(figures.history);
+  index["group"] = size(figures.group);
+  index["corpus"] = size(figures.corpus);
+  py::dict all;
+  all["steps"] = figures.acceptance.steps;
+  all["covered_steps"] = figures.acceptance.covered;
+  all["verified_per_position"] = figures.acceptance.verified;
+  all["accepted_per_position"] = figures.acceptance.accepted;
+  all["drafts"] = figures.drafts;
+  all["draft_tokens"] = figures.draft_tokens;
+  all["drafted_per_position"] = figures.drafted;
+  all["stale_tails"] = figures.stale_tails;
+  all["ignored_closes"] = figures.ignored_closes;
+  all["evicted_sessions"] = figures.evicted_sessions;
+  all["acceptance_of_requests"] = figures.acceptance_of_requests;
+  all["requests_measured"] = figures.requests_measured;
+  all["empty_tails"] = figures.empty_tails;
+  all["row_errors"] = figures.row_errors;
+  all["sessions"] = figures.sessions;
+  all["verifiers"] = figures.verifiers;
+  all["index"] = index;
+  return all;
+}
+
+}  // namespace
+
+void bind_engine(py::module_& module) {
+  py::class_<Tails>(module, "Tails")
+      .def_readonly("base", &Tails::base)
+      .def_readonly("status", &Tails::status)
+      .def_readonly("reason", &Tails::reason)
+      .def_readonly("kind", &Tails::kind)
+      .def_readonly("detail", &Tails::detail)
+      .def_readonly("node_end", &Tails::node_end)
+      .def_readonly("tokens", &Tails::tokens)
+      .def_readonly("parents", &Tails::parents)
+      .def_readonly("survival", &Tails::survival)
+      .def_readonly("source", &Tails::source);
+
+  py::class_<PyEngine>(module, "Engine")
+      .def(py::init<double, std::size_t, std::size_t, std::uint32_t, bool>(), py::arg("session_ttl"),
+           py::arg("memory_limit"), py::arg("history_limit"), py::arg("max_nodes"),
+           py::arg("indexing_thread") = true)
+      .def("create_namespace", [](PyEngine& self) { return self.engine().create_namespace(); })
+      .def(
+          "publish_corpus",
+          [](PyEngine& self, std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<Index> index) {
+            const py::gil_scoped_release release;
+            self.engine().publish_corpus(name_space, corpus, std::move(index));
+          },
+          py::arg("namespace"), py::arg("corpus"), py::arg("index"))
+      .def(
+          "withdraw_corpus",
+          [](PyEngine& self, std::uint32_t name_space, std::uint32_t corpus) {
+            const py::gil_scoped_release release;
+            self.engine().withdraw_corpus(name_space, corpus);
+          },
+          py::arg("namespace"), py::arg("corpus"))
+      .def("open", &open, py::kw_only(), py::arg("verifier"), py::arg("request"), py::arg("epoch"),
+           py::arg("namespace"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"),
+           py::arg("stop_ids"), py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"),
+           py::arg("share"), py::arg("group"), py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
+      .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"))
+      .def("step", &PyEngine::step, py::arg("verifier"), py::arg("now"), py::arg("request"), py::arg("epoch"),
+           py::arg("start"), py::arg("token_end"), py::arg("tokens"), py::arg("tail_base"), py::arg("verified"),
+           py::arg("bitmap_end"), py::arg("bitmap"), py::arg("max_nodes"), py::arg("budget"),
+           py::arg("min_survival"))
+      .def(
+          "expire", [](PyEngine& self, double now) { return self.engine().expire(now); }, py::arg("now"),
+          py::call_guard<py::gil_scoped_release>())
+      .def("ticket", [](PyEngine& self) { return self.engine().ticket(); })
+      .def(
+          "indexed", [](PyEngine& self, std::uint64_t ticket) { return self.engine().indexed(ticket); },
+          py::arg("ticket"))
+      .def(
+          "wait_indexed",
+          [](PyEngine& self, std::uint64_t ticket, double timeout) {
+            return self.engine().wait_indexed(ticket, timeout);
+          },
+          py::arg("ticket"), py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
+      .def("fileno", [](PyEngine& self) { return self.engine().progress_fd(); })
+      .def(
+          "index_slice", [](PyEngine& self, std::size_t max_tokens) { return self.engine().index_slice(max_tokens); },
+          py::arg("max_tokens"), py::call_guard<py::gil_scoped_release>())
+      .def("statistics", &statistics);
+
+  module.def("catalogue", [] {
+    const auto number = [](auto code) { return py::int_(static_cast<int>(code)); };
+    py::dict status, reason, kind, share, source;
+    status["OK"] = number(Status::kOk);
+    status["NEED_SYNC"] = number(Status::kNeedSync);
+    status["STALE_EPOCH"] = number(Status::kStaleEpoch);
+    status["INVALID_TOKEN"] = number(Status::kInvalidToken);
+    status["LIMIT_EXCEEDED"] = number(Status::kLimitExceeded);
+    reason["NOT_EMPTY"] = number(Reason::kNotEmpty);
+    reason["NO_MATCH"] = number(Reason::kNoMatch);
+    reason["NOT_ASKED"] = number(Reason::kNotAsked);
+    reason["BELOW_THRESHOLD"] = number(Reason::kBelowThreshold);
+    reason["STOPPED"] = number(Reason::kStopped);
+    reason["LENGTH_LIMIT"] = number(Reason::kLengthLimit);
+    reason["BUDGET_SPENT"] = number(Reason::kBudgetSpent);
+    reason["REFUSED"] = number(Reason::kRefused);
+    kind["TREE"] = number(TailKind::kTree);
+    kind["CHAIN"] = number(TailKind::kChain);
+    share["OUTPUTS"] = number(Share::kOutputs);
+    share["GROUP"] = number(Share::kGroup);
+    share["ALL"] = number(Share::kAll);
+    share["NOTHING"] = number(Share::kNothing);
+    source["OWN_TEXT"] = number(Source::kOwnText);
+    source["SHARED_HISTORY"] = number(Source::kSharedHistory);
+    source["GROUP_HISTORY"] = number(Source::kGroupHistory);
+    source["CORPUS"] = number(Source::kCorpus);
+    source["FILL"] = number(Source::kFill);
+    py::dict all;
+    all["Status"] = status;
+    all["Reason"] = reason;
+    all["TailKind"] = kind;
+    all["Share"] = share;
+    all["Source"] = source;
+    return all;
+  });
+}
+
+}  // namespace draftd::bindings

@@ -1,0 +1,125 @@
+// The engine: verifiers' sessions, the namespaces they draft from, and the
+// indexing that goes on behind the steps. Thread-safe; knows numbers only:
+// names, tokenizers and the wire are the caller's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "draftd/catalogue.h"
+#include "draftd/index.h"
+#include "draftd/session.h"
+#include "draftd/types.h"
+
+namespace draftd {
+
+struct EngineLimits {
+  double session_ttl;        // seconds without a sign of life after which a session goes
+  std::size_t memory;        // bytes of sessions and histories together
+  std::size_t history;       // bytes of one history
+  std::uint32_t max_nodes;   // per request and step
+};
+
+struct OpenRequest {
+  std::uint64_t verifier;    // incarnation
+  std::uint32_t request;     // handle
+  std::uint32_t epoch;
+  std::uint32_t name_space;
+  RequestOptions options;
+  std::span<const Token> prompt;
+  std::span<const Token> output;
+};
+
+// The rows of one step, as columns. Ragged columns come with running ends.
+struct StepColumns {
+  std::span<const std::uint32_t> request;
+  std::span<const std::uint32_t> epoch;
+  std::span<const std::uint32_t> start;
+  std::span<const std::uint32_t> token_end;
+  std::span<const Token> tokens;
+  std::span<const std::uint32_t> tail_base;
+  std::span<const std::int32_t> verified;
+  std::span<const std::uint32_t> bitmap_end;  // empty: no row has a bitmap
+  std::span<const std::uint8_t> bitmap;
+  std::span<const std::uint16_t> max_nodes;
+  std::uint32_t budget;  // over the batch; 0: as much as the rows ask for
+  double min_survival;
+};
+
+struct TailColumns {
+  std::vector<std::uint32_t> base;
+  std::vector<std::uint8_t> status;
+  std::vector<std::uint8_t> reason;
+  std::vector<std::uint8_t> kind;
+  std::vector<std::uint32_t> detail;  // position of an invalid id in the row's tokens
+  std::vector<std::uint32_t> node_end;
+  std::vector<Token> tokens;
+  std::vector<std::int16_t> parents;
+  std::vector<float> survival;
+  std::vector<std::uint8_t> source;
+
+  void clear();
+};
+
+struct EngineStatistics {
+  Acceptance acceptance;
+  std::uint64_t drafts = 0;       // tails with at least one node
+  std::uint64_t draft_tokens = 0;
+  std::vector<std::uint64_t> drafted;  // by depth
+  std::uint64_t stale_tails = 0;
+  std::uint64_t ignored_closes = 0;
+  std::uint64_t evicted_sessions = 0;  // by time to live or memory limit
+  double acceptance_of_requests = 0;   // sum of accepted / verified over closed requests that verified a node
+  std::uint64_t requests_measured = 0;
+  std::vector<std::uint64_t> empty_tails;  // by Reason
+  std::vector<std::uint64_t> row_errors;   // by Status
+  std::uint64_t sessions = 0;
+  std::uint64_t verifiers = 0;
+  // Tokens and bytes of own texts, histories, group histories, corpora.
+  struct Size {
+    std::uint64_t tokens = 0;
+    std::uint64_t bytes = 0;
+  };
+  Size own, history, group, corpus;
+};
+
+class Engine {
+ public:
+  // Without an indexing thread the caller drives index_slice itself.
+  Engine(EngineLimits limits, bool indexing_thread);
+  ~Engine();
+
+  std::uint32_t create_namespace();
+  // Visible at once and whole. The index must not change any more.
+  void publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<const Index> index);
+  void withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus);
+
+  // The status, and the position of an invalid id in prompt + output.
+  std::pair<Status, std::uint32_t> open(const OpenRequest& request, double now);
+  Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now);
+  // One step of one verifier. The columns have been checked to fit together.
+  void step(std::uint64_t verifier, const StepColumns& step, double now, TailColumns& tails);
+  // Forgets the sessions that gave no sign of life; returns how many.
+  std::size_t expire(double now);
+
+  // Indexing behind the steps. A ticket stands for all text taken so far.
+  std::uint64_t ticket() const;
+  bool indexed(std::uint64_t ticket) const;
+  bool wait_indexed(std::uint64_t ticket, double seconds) const;
+  // A new eventfd, readable after each progress; closed with the engine.
+  int progress_fd();
+  // Indexes up to `most` tokens; returns how many jobs are left.
+  std::size_t index_slice(std::size_t most);
+
+  EngineStatistics statistics() const;
+
+ private:
+  struct Storage;
+  std::unique_ptr<Storage> storage_;
+};
+
+}  // namespace draftd

@@ -1,0 +1,126 @@
+// The drafter's mirror of one request: a pure state machine. Events come in,
+// what became of them comes out; no clock, no lock, no socket.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "draftd/catalogue.h"
+#include "draftd/drafting.h"
+#include "draftd/index.h"
+#include "draftd/types.h"
+
+namespace draftd {
+
+struct RequestOptions {
+  Token vocabulary = INT32_MAX;                      // ids are in [0, vocabulary)
+  std::vector<Token> stop_ids;
+  std::optional<std::uint32_t> max_new_tokens;
+  std::uint32_t max_nodes = UINT32_MAX;
+  bool chain = false;
+  Share share = Share::kOutputs;
+  std::string group;                                 // empty: of no group
+  bool reads_history = true;
+  std::optional<std::vector<std::uint32_t>> corpora; // absent: all of the namespace
+};
+
+// Position of the first id outside [0, vocabulary), if there is one.
+std::optional<std::size_t> first_invalid(std::span<const Token> tokens, Token vocabulary);
+
+// What the verifier says about the tail it used for a commit.
+struct Verified {
+  static constexpr std::uint32_t kNoTail = UINT32_MAX;
+  static constexpr std::int32_t kAll = -1;
+  static constexpr std::int32_t kBitmap = -2;
+
+  std::uint32_t tail_base = kNoTail;
+  std::int32_t nodes = kAll;             // how many, in order; or kAll; or kBitmap
+  std::span<const std::uint8_t> bitmap;  // one byte per node
+};
+
+// Verified and accepted nodes by depth, summed over steps; depth 1 is entry 0.
+struct Acceptance {
+  std::uint64_t steps = 0;    // verify steps that used a tail of ours
+  std::uint64_t covered = 0;  // of them, those that accepted at least one node
+  std::vector<std::uint64_t> verified;
+  std::vector<std::uint64_t> accepted;
+
+  void add(const Acceptance& other);
+};
+
+class Session {
+ public:
+  // `prompt` and `output` hold valid ids.
+  Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt,
+          std::span<const Token> output);
+
+  struct Commit {
+    Status status = Status::kOk;
+    std::uint32_t position = 0;  // of the invalid id within the commit
+    bool stale_tail = false;     // the commit used a tail that is not our last
+  };
+  // Takes verified tokens that start at committed length `start`.
+  Commit commit(std::uint32_t start, std::span<const Token> tokens, const Verified& verified);
+
+  // Nodes that may be drafted now, with the reason where there are none.
+  struct Allowance {
+    std::uint32_t nodes;
+    Reason reason;
+  };
+  Allowance allowance(std::uint32_t asked) const;
+  // Remembers what was delivered, so that the next commit's outcome can be read.
+  void deliver(std::span<const DraftNode> tree);
+
+  // Indexes up to `most` tokens of the own text; returns how many are left.
+  std::size_t index_text(std::size_t most);
+  std::size_t unindexed() const { return text().size() - indexed_; }
+  Cursor own_cursor() const;
+  const Index& own_index() const { return own_; }
+  // Cursor of the text in another index; cheap while neither was changed but by appending to the text.
+  Cursor cursor_in(const Index& index);
+
+  std::uint32_t epoch() const { return epoch_; }
+  const RequestOptions& options() const { return options_; }
+  std::uint32_t committed() const { return static_cast<std::uint32_t>(tokens_.size()); }
+  bool stopped() const { return stop_ != kNotStopped; }
+  // Prompt and output up to and including the stop id: all that counts.
+  std::span<const Token> text() const { return {tokens_.data(), stopped() ? stop_ : tokens_.size()}; }
+  std::span<const Token> prompt() const { return {tokens_.data(), prompt_}; }
+  std::span<const Token> output() const { return text().subspan(prompt_); }
+  const Acceptance& acceptance() const { return acceptance_; }
+  // Moves out what was counted since the last call.
+  Acceptance take_unreported();
+  std::size_t memory_size() const;
+
+ private:
+  static constexpr std::size_t kNotStopped = SIZE_MAX;
+  // Where the text stands in an index that is not the session's own.
+  struct Place {
+    std::uint64_t index;     // its identity
+    std::uint32_t version;   // of the index, when last looked
+    std::size_t position;    // tokens of the text the cursor has read
+    Cursor cursor;
+  };
+
+  void cut(std::size_t length);
+  void append(std::span<const Token> tokens);
+  void observe(std::span<const Token> tokens, const Verified& verified);
+
+  std::uint32_t epoch_;
+  RequestOptions options_;
+  std::vector<Token> tokens_;
+  std::size_t prompt_;
+  std::size_t stop_ = kNotStopped;  // position just behind the first stop id of the output
+  Index own_;
+  std::size_t indexed_ = 0;
+  std::vector<Place> places_;
+  std::uint32_t tail_base_ = Verified::kNoTail;
+  std::vector<DraftNode> tail_;
+  Acceptance acceptance_;  // of the whole request
+  Acceptance unreported_;
+};
+
+}  // namespace draftd

@@ -1,0 +1,159 @@
+// Sessions come and go; what they cost.
+#include <iterator>
+#include <limits>
+#include <mutex>
+
+#include "engine/storage.h"
+
+namespace draftd {
+namespace {
+
+// An upper bound of what one token of a request costs, for the check at open.
+constexpr std::size_t kBytesPerToken = 64;
+
+}  // namespace
+
+SessionEntry* Engine::Storage::find(std::uint64_t verifier, std::uint32_t request) {
+  const auto known = verifiers.find(verifier);
+  if (known == verifiers.end()) return nullptr;
+  const auto entry = known->second.sessions.find(request);
+  return entry == known->second.sessions.end() ? nullptr : entry->second.get();
+}
+
+void Engine::Storage::index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry) {
+  if (entry.queued) return;
+  if (entry.session.index_text(kInlineTokens) > 0) {
+    jobs.push_back({verifier, request, entry.session.epoch(), nullptr});
+    entry.queued = true;
+    progress.job_added();
+  }
+  account(entry);
+}
+
+void Engine::Storage::account(SessionEntry& entry) {
+  session_bytes -= entry.bytes;
+  entry.bytes = entry.session.memory_size();
+  session_bytes += entry.bytes;
+}
+
+std::unique_ptr<SessionEntry> Engine::Storage::remove(Verifier& verifier, std::uint32_t request) {
+  const auto found = verifier.sessions.find(request);
+  std::unique_ptr<SessionEntry> entry = std::move(found->second);
+  verifier.sessions.erase(found);
+  session_bytes -= entry->bytes;
+  return entry;
+}
+
+std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double now) {
+  Storage& s = *storage_;
+  Retired retired;
+  const std::size_t length = request.prompt.size() + request.output.size();
+  const auto invalid_prompt = first_invalid(request.prompt, request.options.vocabulary);
+  if (invalid_prompt) return {Status::kInvalidToken, static_cast<std::uint32_t>(*invalid_prompt)};
+  const auto invalid_output = first_invalid(request.output, request.options.vocabulary);
+  if (invalid_output) {
+    return {Status::kInvalidToken, static_cast<std::uint32_t>(request.prompt.size() + *invalid_output)};
+  }
+  if (length * kBytesPerToken > s.limits.memory) return {Status::kLimitExceeded, static_cast<std::uint32_t>(length)};
+  auto opened = std::make_unique<SessionEntry>(
+      Session(request.epoch, request.options, request.prompt, request.output), request.name_space, now);
+
+  const std::lock_guard guard(s.lock);
+  Verifier& verifier = s.verifiers[request.verifier];
+  verifier.last_seen = now;
+  if (SessionEntry* const before = s.find(request.verifier, request.request)) {
+    if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
+    retired.push_back(s.remove(verifier, request.request));
+  }
+  SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
+  s.index_inline(request.verifier, request.request, entry);
+  s.enforce_memory_limit(retired);
+  return {Status::kOk, 0};
+}
+
+Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now) {
+  Storage& s = *storage_;
+  std::unique_ptr<SessionEntry> closed;
+  const std::lock_guard guard(s.lock);
+  SessionEntry* const entry = s.find(verifier, request);
+  if (entry == nullptr || entry->session.epoch() != epoch) {
+    ++s.statistics.ignored_closes;
+    return entry != nullptr && entry->session.epoch() > epoch ? Status::kStaleEpoch : Status::kOk;
+  }
+  Verifier& known = s.verifiers[verifier];
+  known.last_seen = now;
+  closed = s.remove(known, request);
+  closed->last_used = now;
+
+  const auto sum = [](const std::vector<std::uint64_t>& counts) {
+    std::uint64_t total = 0;
+    for (const std::uint64_t count : counts) total += count;
+    return static_cast<double>(total);
+  };
+  const Acceptance& acceptance = closed->session.acceptance();
+  if (const double verified = sum(acceptance.verified); verified > 0) {
+    s.statistics.acceptance_of_requests += sum(acceptance.accepted) / verified;
+    ++s.statistics.requests_measured;
+  }
+  // Shared or not, the indexing thread is the one to free it.
+  s.jobs.push_back({verifier, request, epoch, std::move(closed)});
+  s.progress.job_added();
+  return Status::kOk;
+}
+
+std::size_t Engine::expire(double now) {
+  Storage& s = *storage_;
+  Retired retired;
+  const std::lock_guard guard(s.lock);
+  const double oldest = now - s.limits.session_ttl;
+  for (auto verifier = s.verifiers.begin(); verifier != s.verifiers.end();) {
+    std::vector<std::uint32_t> idle;
+    for (const auto& [request, entry] : verifier->second.sessions) {
+      if (verifier->second.last_seen < oldest || entry->last_used < oldest) idle.push_back(request);
+    }
+    for (const std::uint32_t request : idle) retired.push_back(s.remove(verifier->second, request));
+    const bool gone = verifier->second.last_seen < oldest;
+    verifier = gone ? s.verifiers.erase(verifier) : std::next(verifier);
+  }
+  s.statistics.evicted_sessions += retired.size();
+  return retired.size();
+}
+
+// Over the limit, what was longest unused goes: sessions, whose next commit
+// learns it as NEED_SYNC, and histories of groups.
+void Engine::Storage::enforce_memory_limit(Retired& retired) {
+  while (session_bytes + history_bytes > limits.memory) {
+    double oldest = std::numeric_limits<double>::infinity();
+    std::pair<Verifier*, std::uint32_t> session{nullptr, 0};
+    for (auto& [incarnation, verifier] : verifiers) {
+      for (const auto& [request, entry] : verifier.sessions) {
+        if (entry->last_used < oldest) {
+          oldest = entry->last_used;
+          session = {&verifier, request};
+        }
+      }
+    }
+    NamespaceState* home = nullptr;
+    std::map<std::string, GroupHistory>::iterator group;
+    for (const auto& candidate : namespaces) {
+      for (auto it = candidate->groups.begin(); it != candidate->groups.end(); ++it) {
+        if (it->second.last_used < oldest) {
+          oldest = it->second.last_used;
+          home = candidate.get();
+          group = it;
+        }
+      }
+    }
+    if (home != nullptr) {
+      history_bytes -= group->second.history.memory_size();
+      home->groups.erase(group);
+    } else if (session.first != nullptr) {
+      retired.push_back(remove(*session.first, session.second));
+      ++statistics.evicted_sessions;
+    } else {
+      return;  // histories of namespaces, which have a limit of their own
+    }
+  }
+}
+
+}  // namespace draftd

@@ -1,0 +1,154 @@
+// The engine's life: construction, corpora, indexing behind the steps, figures.
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "engine/storage.h"
+
+namespace draftd {
+
+Engine::Engine(EngineLimits limits, bool indexing_thread) : storage_(std::make_unique<Storage>(limits)) {
+  if (indexing_thread) storage_->indexing_thread = std::thread([this] { storage_->run_indexing_thread(); });
+}
+
+Engine::~Engine() {
+  storage_->progress.stop();
+  if (storage_->indexing_thread.joinable()) storage_->indexing_thread.join();
+}
+
+std::uint32_t Engine::create_namespace() {
+  Storage& s = *storage_;
+  const std::lock_guard guard(s.lock);
+  s.namespaces.push_back(std::make_unique<NamespaceState>(s.limits.history));
+  s.history_bytes += s.namespaces.back()->history.memory_size();
+  return static_cast<std::uint32_t>(s.namespaces.size() - 1);
+}
+
+void Engine::publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<const Index> index) {
+  // Own text, and two automata each of history and group history.
+  constexpr std::size_t kMaxCorpora = kMaxSources - 5;
+  Storage& s = *storage_;
+  const std::lock_guard guard(s.lock);
+  auto& corpora = s.namespaces.at(name_space)->corpora;
+  if (corpora.size() == kMaxCorpora && !corpora.contains(corpus)) {
+    throw std::length_error("a namespace holds at most " + std::to_string(kMaxCorpora) + " corpora");
+  }
+  corpora[corpus].swap(index);  // the one it replaces is freed after the lock
+}
+
+void Engine::withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus) {
+  Storage& s = *storage_;
+  std::shared_ptr<const Index> withdrawn;
+  const std::lock_guard guard(s.lock);
+  auto& corpora = s.namespaces.at(name_space)->corpora;
+  if (const auto found = corpora.find(corpus); found != corpora.end()) {
+    withdrawn = std::move(found->second);
+    corpora.erase(found);
+  }
+}
+
+std::uint64_t Engine::ticket() const { return storage_->progress.ticket(); }
+bool Engine::indexed(std::uint64_t ticket) const { return storage_->progress.reached(ticket); }
+bool Engine::wait_indexed(std::uint64_t ticket, double seconds) const {
+  return storage_->progress.wait(ticket, seconds);
+}
+int Engine::progress_fd() { return storage_->progress.new_fd(); }
+
+void Engine::Storage::run_indexing_thread() {
+  while (progress.wait_for_job()) {
+    Retired retired;
+    std::uint64_t done = 0;
+    {
+      const std::lock_guard guard(lock);
+      std::size_t most = kSliceTokens;
+      while (most > 0 && !jobs.empty() && work(jobs.front(), most)) {
+        retired.push_back(std::move(jobs.front().closed));
+        jobs.pop_front();
+        ++done;
+      }
+      enforce_memory_limit(retired);
+    }
+    if (done > 0) progress.jobs_done(done);
+  }
+}
+
+std::size_t Engine::index_slice(std::size_t most) {
+  Storage& s = *storage_;
+  Retired retired;
+  const std::lock_guard guard(s.lock);
+  while (most > 0 && !s.jobs.empty() && s.work(s.jobs.front(), most)) {
+    retired.push_back(std::move(s.jobs.front().closed));
+    s.jobs.pop_front();
+    s.progress.jobs_done(1);
+  }
+  s.enforce_memory_limit(retired);
+  return s.jobs.size();
+}
+
+// Does up to `most` tokens of the job and takes them off; true when it is done.
+bool Engine::Storage::work(Job& job, std::size_t& most) {
+  if (job.closed) return share(job, most);
+  SessionEntry* const entry = find(job.verifier, job.request);
+  if (entry == nullptr || entry->session.epoch() != job.epoch || !entry->queued) return true;
+  const std::size_t before = entry->session.unindexed();
+  const std::size_t left = entry->session.index_text(most);
+  most -= before - left;
+  account(*entry);
+  entry->queued = left > 0;
+  return left == 0;
+}
+
+bool Engine::Storage::share(Job& job, std::size_t& most) {
+  const Session& session = job.closed->session;
+  const RequestOptions& options = session.options();
+  const std::span<const Token> text = options.share == Share::kAll ? session.text() : session.output();
+  if (options.share == Share::kNothing || text.empty()) return true;
+  if (options.share == Share::kGroup && options.group.empty()) return true;
+
+  NamespaceState& home = *namespaces[job.closed->name_space];
+  History* history = &home.history;
+  if (options.share == Share::kGroup) {
+    const auto [group, created] =
+        home.groups.try_emplace(options.group, GroupHistory{History(limits.history), job.closed->last_used});
+    group->second.last_used = job.closed->last_used;
+    history = &group->second.history;
+    if (created) history_bytes += history->memory_size();
+  }
+  const std::span<const Token> slice = text.subspan(job.shared, std::min(most, text.size() - job.shared));
+  history_bytes -= history->memory_size();
+  history->append(slice);
+  job.shared += slice.size();
+  most -= slice.size();
+  const bool done = job.shared == text.size();
+  if (done) history->end_document();
+  history_bytes += history->memory_size();
+  return done;
+}
+
+EngineStatistics Engine::statistics() const {
+  const Storage& s = *storage_;
+  const std::lock_guard guard(s.lock);
+  EngineStatistics figures = s.statistics;
+  const auto add = [](EngineStatistics::Size& size, std::size_t tokens, std::size_t bytes) {
+    size.tokens += tokens;
+    size.bytes += bytes;
+  };
+  figures.verifiers = s.verifiers.size();
+  for (const auto& [incarnation, verifier] : s.verifiers) {
+    figures.sessions += verifier.sessions.size();
+    for (const auto& [request, entry] : verifier.sessions) {
+      add(figures.own, entry->session.own_index().tokens(), entry->bytes);
+    }
+  }
+  for (const auto& home : s.namespaces) {
+    add(figures.history, home->history.tokens(), home->history.memory_size());
+    for (const auto& [name, group] : home->groups) {
+      add(figures.group, group.history.tokens(), group.history.memory_size());
+    }
+    for (const auto& [number, corpus] : home->corpora) add(figures.corpus, corpus->tokens(), corpus->memory_size());
+  }
+  return figures;
+}
+
+}  // namespace draftd

@@ -1,0 +1,171 @@
+#include "draftd/session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace draftd {
+
+std::optional<std::size_t> first_invalid(std::span<const Token> tokens, Token vocabulary) {
+  const auto invalid = [=](Token token) { return token < 0 || token >= vocabulary; };
+  const auto found = std::find_if(tokens.begin(), tokens.end(), invalid);
+  if (found == tokens.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - tokens.begin());
+}
+
+void Acceptance::add(const Acceptance& other) {
+  const auto add_each = [](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& more) {
+    if (sum.size() < more.size()) sum.resize(more.size());
+    for (std::size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
+  };
+  steps += other.steps;
+  covered += other.covered;
+  add_each(verified, other.verified);
+  add_each(accepted, other.accepted);
+}
+
+Session::Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt,
+                 std::span<const Token> output)
+    : epoch_(epoch), options_(std::move(options)), tokens_(prompt.begin(), prompt.end()), prompt_(prompt.size()) {
+  append(output);
+}
+
+Session::Commit Session::commit(std::uint32_t start, std::span<const Token> tokens, const Verified& verified) {
+  if (const auto invalid = first_invalid(tokens, options_.vocabulary)) {
+    return {Status::kInvalidToken, static_cast<std::uint32_t>(*invalid)};
+  }
+  if (start > committed()) return {Status::kNeedSync};
+
+  const std::size_t overlap = std::min<std::size_t>(tokens.size(), committed() - start);
+  const auto differs = std::mismatch(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(overlap),
+                                     tokens_.begin() + start);
+  const auto agreed = static_cast<std::size_t>(differs.first - tokens.begin());
+  if (agreed < overlap) {
+    if (start + agreed < prompt_) return {Status::kNeedSync};
+    cut(start + agreed);
+  }
+  const std::span<const Token> fresh = tokens.subspan(agreed);
+  Commit result;
+  if (verified.tail_base != Verified::kNoTail && !fresh.empty()) {
+    const bool usable = verified.tail_base == tail_base_ && start == tail_base_ && agreed == 0 && !stopped();
+    if (usable) observe(fresh, verified);
+    result.stale_tail = !usable;
+  }
+  append(fresh);
+  return result;
+}
+
+void Session::append(std::span<const Token> tokens) {
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  if (stopped()) return;
+  const auto& stops = options_.stop_ids;
+  const auto fresh = tokens_.end() - static_cast<std::ptrdiff_t>(tokens.size());
+  const auto stop = std::find_first_of(fresh, tokens_.end(), stops.begin(), stops.end());
+  if (stop != tokens_.end()) stop_ = static_cast<std::size_t>(stop - tokens_.begin()) + 1;
+}
+
+// The verifier took back what follows `length`. An automaton only grows, so
+// the own text is indexed anew; in slices, like any text.
+void Session::cut(std::size_t length) {
+  tokens_.resize(length);
+  if (stopped() && stop_ > length) stop_ = kNotStopped;
+  if (indexed_ > length) {
+    own_ = Index();
+    indexed_ = 0;
+  }
+  places_.clear();
+  tail_base_ = Verified::kNoTail;
+}
+
+// Follows the committed tokens from the root of the last tail through the
+// nodes that went through the target.
+void Session::observe(std::span<const Token> tokens, const Verified& verified) {
+  const auto went_through = [&](std::size_t node) {
+    if (verified.nodes == Verified::kBitmap) return node < verified.bitmap.size() && verified.bitmap[node] != 0;
+    return verified.nodes == Verified::kAll || node < static_cast<std::size_t>(verified.nodes);
+  };
+  const auto count_at = [](std::vector<std::uint64_t>& counts, std::size_t depth) {
+    if (counts.size() < depth) counts.resize(depth);
+    ++counts[depth - 1];
+  };
+  const auto stop = std::find_first_of(tokens.begin(), tokens.end(), options_.stop_ids.begin(),
+                                       options_.stop_ids.end());
+  const auto counted = static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
+
+  Acceptance step;
+  step.steps = 1;
+  std::vector<std::size_t> depths(tail_.size());
+  std::int32_t reached = -1;
+  for (std::size_t node = 0; node < tail_.size(); ++node) {
+    const std::int16_t parent = tail_[node].parent;
+    const std::size_t depth = parent < 0 ? 1 : depths[static_cast<std::size_t>(parent)] + 1;
+    depths[node] = depth;
+    if (!went_through(node)) continue;
+    count_at(step.verified, depth);
+    if (parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1]) {
+      count_at(step.accepted, depth);
+      reached = static_cast<std::int32_t>(node);
+    }
+  }
+  step.covered = reached < 0 ? 0 : 1;
+  acceptance_.add(step);
+  unreported_.add(step);
+  tail_base_ = Verified::kNoTail;
+}
+
+Session::Allowance Session::allowance(std::uint32_t asked) const {
+  if (asked == 0) return {0, Reason::kNotAsked};
+  if (stopped()) return {0, Reason::kStopped};
+  std::uint32_t nodes = std::min(asked, options_.max_nodes);
+  if (options_.max_new_tokens) {
+    const std::size_t output_length = tokens_.size() - prompt_;
+    // The last token allowed comes from the verifier itself.
+    const std::size_t used = output_length + 1;
+    if (used >= *options_.max_new_tokens) return {0, Reason::kLengthLimit};
+    nodes = static_cast<std::uint32_t>(std::min<std::size_t>(nodes, *options_.max_new_tokens - used));
+  }
+  return {nodes, Reason::kNotEmpty};
+}
+
+void Session::deliver(std::span<const DraftNode> tree) {
+  tail_.assign(tree.begin(), tree.end());
+  tail_base_ = tree.empty() ? Verified::kNoTail : committed();
+}
+
+std::size_t Session::index_text(std::size_t most) {
+  const std::span<const Token> pending = text().subspan(indexed_);
+  const std::span<const Token> slice = pending.first(std::min(most, pending.size()));
+  own_.append(slice);
+  indexed_ += slice.size();
+  return pending.size() - slice.size();
+}
+
+Cursor Session::own_cursor() const { return unindexed() == 0 ? own_.tail() : own_.match(text()); }
+
+Cursor Session::cursor_in(const Index& index) {
+  const std::span<const Token> read = text();
+  auto place = std::find_if(places_.begin(), places_.end(),
+                            [&](const Place& known) { return known.index == index.identity(); });
+  if (place == places_.end()) {
+    // As many as one draft may ask for; the one longest unused makes room.
+    if (places_.size() == kMaxSources) places_.erase(places_.begin());
+    place = places_.insert(places_.end(), {index.identity(), 0, 0, {}});
+  }
+  // Text that arrived since may hold a longer match than any the cursor leads to.
+  if (place->version != index.version() || read.size() - place->position > kMaxMatch) {
+    place->cursor = index.match(read);
+  } else {
+    for (const Token token : read.subspan(place->position)) place->cursor = index.advance(place->cursor, token);
+  }
+  place->version = index.version();
+  place->position = read.size();
+  return place->cursor;
+}
+
+Acceptance Session::take_unreported() { return std::exchange(unreported_, {}); }
+
+std::size_t Session::memory_size() const {
+  return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
+         places_.capacity() * sizeof(Place) + tail_.capacity() * sizeof(DraftNode);
+}
+
+}  // namespace draftd

@@ -1,0 +1,143 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+class IntegrityError(RuntimeError):
+    """A structure does not keep its own promises: a defect, or damaged memory."""
+
+class Level:
+    """One context of a match: a suffix of the query with its own set of occurrences."""
+
+    @property
+    def length(self) -> int:
+        """Tokens of the context."""
+    @property
+    def total(self) -> int:
+        """Occurrences that are followed by a token of their document."""
+    @property
+    def distinct(self) -> int:
+        """Different followers."""
+    @property
+    def continuations(self) -> list[tuple[int, int, int]]:
+        """(token, count, last position), most frequent first, ties to the more recent."""
+
+class Index:
+    """The live index: a suffix automaton over documents of token ids.
+
+    Grows by `append` and `end_document`; nothing is ever taken out. Not to be appended to from two threads at once,
+    nor while an engine reads it.
+    """
+
+    def __init__(self) -> None: ...
+    def append(self, tokens: NDArray[np.int32] | Sequence[int]) -> None:
+        """Extends the open document by int32[n] ids >= 0. ValueError names a negative id, or says that the index is full."""
+    def end_document(self) -> None:
+        """The next token starts a new document; no match crosses the end."""
+    def match(self, context: NDArray[np.int32] | Sequence[int]) -> list[Level]:
+        """The contexts that are suffixes of `context`, longest first, the empty one last; at most 64 tokens long."""
+    def frequent_tokens(self) -> list[tuple[int, int]]:
+        """The 24 most frequent (token, count), ties to the more recent."""
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def documents(self) -> int: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def edges(self) -> int: ...
+    def memory_size(self) -> int:
+        """Bytes."""
+    def check_integrity(self) -> None:
+        """Raises IntegrityError that names the first broken invariant."""
+
+class Tails:
+    """Tails of one step as packed columns; see DraftTail in proto/draftd/v1/draft.proto."""
+
+    @property
+    def base(self) -> bytes: ...
+    @property
+    def status(self) -> bytes: ...
+    @property
+    def reason(self) -> bytes: ...
+    @property
+    def kind(self) -> bytes: ...
+    @property
+    def detail(self) -> bytes:
+        """u32[n]: with INVALID_TOKEN, the position of the id in the row's tokens."""
+    @property
+    def node_end(self) -> bytes: ...
+    @property
+    def tokens(self) -> bytes: ...
+    @property
+    def parents(self) -> bytes: ...
+    @property
+    def survival(self) -> bytes: ...
+    @property
+    def source(self) -> bytes: ...
+
+class Engine:
+    """Sessions and namespaces by number; draftd.engine.Engine gives them names. Thread-safe. `now` is in seconds."""
+
+    def __init__(
+        self, session_ttl: float, memory_limit: int, history_limit: int, max_nodes: int, indexing_thread: bool = True
+    ) -> None:
+        """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`."""
+    def create_namespace(self) -> int: ...
+    def publish_corpus(self, namespace: int, corpus: int, index: Index) -> None:
+        """Visible at once and whole; `index` must not change any more. ValueError when the namespace is full."""
+    def withdraw_corpus(self, namespace: int, corpus: int) -> None: ...
+    def open(
+        self,
+        *,
+        verifier: int,
+        request: int,
+        epoch: int,
+        namespace: int,
+        vocabulary_size: int,
+        prompt: bytes,
+        output: bytes,
+        stop_ids: bytes,
+        max_new_tokens: int | None,
+        chain: bool,
+        max_nodes: int,
+        share: int,
+        group: str,
+        hide_history: bool,
+        corpora: list[int] | None,
+        now: float,
+    ) -> tuple[int, int]:
+        """(status, detail): with INVALID_TOKEN the id's position in prompt + output, with LIMIT_EXCEEDED their length."""
+    def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
+        """u8[n] statuses for u32[n] handles and epochs."""
+    def step(
+        self,
+        verifier: int,
+        now: float,
+        request: bytes,
+        epoch: bytes,
+        start: bytes,
+        token_end: bytes,
+        tokens: bytes,
+        tail_base: bytes,
+        verified: bytes,
+        bitmap_end: bytes,
+        bitmap: bytes,
+        max_nodes: bytes,
+        budget: int,
+        min_survival: float,
+    ) -> Tails:
+        """One step, the columns of VerifyCommit. ValueError names the column that does not fit. GIL released."""
+    def expire(self, now: float) -> int: ...
+    def ticket(self) -> int:
+        """Stands for all text taken so far."""
+    def indexed(self, ticket: int) -> bool: ...
+    def wait_indexed(self, ticket: int, timeout: float) -> bool: ...
+    def fileno(self) -> int:
+        """A new eventfd that becomes readable when indexing makes progress; closed with the engine."""
+    def index_slice(self, max_tokens: int) -> int:
+        """Indexes up to that many tokens; returns how many jobs are left."""
+    def statistics(self) -> dict[str, object]: ...
+
+def catalogue() -> dict[str, dict[str, int]]:
+    """The codes the core uses, by enum and name."""
