@@ -110,7 +110,7 @@ sanitize-tsan: $(VENV)/dev.stamp
 package: $(VENV)/created.stamp
 	@rm -rf build/package
 	@"$(PYTHON)" -m venv build/package
-	@build/package/bin/python -m pip install -qq --disable-pip-version-check .
+	@build/package/bin/python -m pip install -qq --disable-pip-version-check --config-settings=build-dir=build/package/tree .
 	@cd build/package && bin/draftd config >/dev/null && bin/python -c 'from draftd.client import Client, Namespace'
 
 # Needs Debian's clang-14 and libclang-rt-14-dev.

@@ -1,0 +1,87 @@
+"""The commands of deploy/sidecar.yaml, run as they stand there against a real server, below another directory."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+MANIFEST = Path(__file__).parents[2] / "deploy" / "sidecar.yaml"
+PROBES = ["startupProbe", "readinessProbe", "livenessProbe"]
+DRAFTD = Path(sys.executable).with_name("draftd")
+
+
+class Sidecar:
+    """The drafter's container of the manifest, with `directory` in the place of its data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        (document,) = yaml.safe_load_all(MANIFEST.read_text())
+        (self._container,) = document["spec"]["template"]["spec"]["initContainers"]
+        self._directory = directory
+        own = {variable["name"]: self._here(variable["value"]) for variable in self._container["env"]}
+        # Any free port: another server may be running on this machine.
+        self._environment = {**os.environ, **own, "DRAFTD_LISTEN__HTTP": "127.0.0.1:0"}
+
+    def start(self) -> subprocess.Popen[str]:
+        arguments = [self._here(argument) for argument in self._container["args"]]
+        return subprocess.Popen([DRAFTD, *arguments], env=self._environment, stdout=subprocess.PIPE, text=True)
+
+    def probe(self, name: str) -> subprocess.CompletedProcess[str]:
+        """Raises subprocess.TimeoutExpired where the kubelet would give up."""
+        probe: dict[str, Any] = self._container[name]
+        program, *arguments = probe["exec"]["command"]
+        assert program == DRAFTD.name
+        return subprocess.run(
+            [DRAFTD, *map(self._here, arguments)],
+            env=self._environment,
+            timeout=probe["timeoutSeconds"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def _here(self, text: str) -> str:
+        return text.replace("/run/draftd", str(self._directory))
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path) -> Sidecar:
+    return Sidecar(tmp_path)
+
+
+@pytest.fixture
+def server(sidecar: Sidecar) -> Iterator[subprocess.Popen[str]]:
+    """The server, ready: it has said where it listens."""
+    with sidecar.start() as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_probes_succeed_while_it_serves(sidecar: Sidecar, server: subprocess.Popen[str], probe: str) -> None:
+    result = sidecar.probe(probe)
+    assert result.returncode == 0, result.stderr
+    assert server.poll() is None
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_probes_fail_where_nothing_serves(sidecar: Sidecar, probe: str) -> None:
+    assert sidecar.probe(probe).returncode != 0
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_probes_fail_in_time_while_it_hangs(sidecar: Sidecar, server: subprocess.Popen[str], probe: str) -> None:
+    server.send_signal(signal.SIGSTOP)
+    assert sidecar.probe(probe).returncode != 0
+
+
+def test_it_ends_with_success_when_the_pod_ends(server: subprocess.Popen[str]) -> None:
+    server.send_signal(signal.SIGTERM)
+    assert server.wait() == 0
