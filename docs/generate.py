@@ -38,11 +38,18 @@ target says nothing about it.
 
 | wanted | query |
 |---|---|
-| tokens per verify step | `1 + rate(draftd_spec_decode_num_accepted_tokens_total[5m]) / rate(draftd_verify_steps_total[5m])` |
-| coverage | `rate(draftd_covered_steps_total[5m]) / rate(draftd_verify_steps_total[5m])` |
-| accepted per verified node | `rate(draftd_spec_decode_num_accepted_tokens_total[5m]) / rate(draftd_verified_tokens_total[5m])` |
-| p99 of a step in the core | `histogram_quantile(0.99, rate(draftd_draft_seconds_bucket[5m]))` |
+{queries}
 """
+
+
+ACCEPTED = "rate(draftd_spec_decode_num_accepted_tokens_total[5m])"
+STEPS = "rate(draftd_verify_steps_total[5m])"
+QUERIES = {
+    "tokens per verify step": f"1 + {ACCEPTED} / {STEPS}",
+    "coverage": f"rate(draftd_covered_steps_total[5m]) / {STEPS}",
+    "accepted per verified node": f"{ACCEPTED} / rate(draftd_verified_tokens_total[5m])",
+    "p99 of a step in the core": "histogram_quantile(0.99, rate(draftd_draft_seconds_bucket[5m]))",
+}
 
 
 def _row(name: str, kind: str, label: str, meaning: str) -> str:
@@ -71,7 +78,10 @@ def pages() -> dict[Path, str]:
     ]
     return {
         DOCS / "configuration.md": CONFIGURATION.format(text=default_config().strip()),
-        DOCS / "metrics.md": METRICS.format(rows="\n".join(rows)),
+        DOCS / "metrics.md": METRICS.format(
+            rows="\n".join(rows),
+            queries="\n".join(f"| {wanted} | `{query}` |" for wanted, query in QUERIES.items()),
+        ),
     }
 
 
