@@ -61,9 +61,9 @@ class CorpusLibrary:
         """Adds a file that the operator named. Raises as `add_posted`."""
         return self._add(LoadFile(key=key, path=path.absolute()))
 
-    def remove(self, key: CorpusKey) -> None:
+    def remove(self, key: CorpusKey, tokenizer: str | None = None) -> None:
         """Raises IngestError when there is none."""
-        tokens = self._registry.remove(key)
+        tokens = self._registry.remove(key, tokenizer)
         facts.corpus_removed(str(key), tokens)
 
     def token_counts(self, owner: Namespace) -> dict[str, int]:

@@ -24,6 +24,10 @@ class _Published:
     tokens: int
     namespaces: tuple[Namespace, ...]
 
+    def has(self, tokenizer: str | None) -> bool:
+        """Not stated: any."""
+        return tokenizer is None or any(namespace.tokenizer == tokenizer for namespace in self.namespaces)
+
 
 class CorpusRegistry:
     """Publishes whole corpora or nothing. Threads may call at once; no call waits for a load under way."""
@@ -63,23 +67,27 @@ class CorpusRegistry:
         with self._lock:
             self._published[key] = _Published(index.tokens, tuple(namespaces))
 
-    def remove(self, key: CorpusKey) -> int:
-        """Drafts stop reading it; returns how many tokens it held. Raises IngestError."""
+    def remove(self, key: CorpusKey, tokenizer: str | None) -> int:
+        """Drafts stop reading it; returns how many tokens it held. `tokenizer`, if stated, must be one of its own.
+
+        Raises IngestError."""
         with self._lock:
-            published = self._published.pop(key, None)
-            if published is None:
+            published = self._published.get(key)
+            if published is None or not published.has(tokenizer):
                 state = "is still being loaded" if key in self._reserved else "does not exist"
                 raise IngestError(f"corpus {key} {state}")
+            del self._published[key]
             # Under the lock: the id must not be published anew before the old one is gone.
             for namespace in published.namespaces:
                 self._publisher.withdraw_corpus(namespace, key.corpus_id)
         return published.tokens
 
     def token_counts(self, owner: Namespace) -> dict[str, int]:
-        """By id, those of the tenant's model and adapter."""
+        """By id, those of the tenant's model and adapter; with a tokenizer stated, only those it can read."""
         with self._lock:
             return {
                 key.corpus_id: published.tokens
                 for key, published in self._published.items()
                 if (key.tenant, key.model, key.adapter) == (owner.tenant, owner.model, owner.adapter)
+                and published.has(owner.tokenizer)
             }

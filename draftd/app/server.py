@@ -1,0 +1,147 @@
+"""The composition root: every part of a server, and the order in which they start and stop."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+
+import uvloop
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from draftd.app.data_directory import DataDirectory
+from draftd.app.problem import StartError
+from draftd.config import Settings
+from draftd.corpora import CorpusLibrary, CorpusRegistry
+from draftd.engine import Engine, LimitExceeded
+from draftd.ingest import CorpusKey, IngestError, Loader, LoaderError
+from draftd.observe import facts
+from draftd.observe.cpus import cpu_count
+from draftd.observe.metrics import EngineCollector
+from draftd.observe.readiness import Readiness
+from draftd.transport.grpc_server import GrpcServer
+from draftd.transport.http_app import Admin, admin_app
+from draftd.transport.http_server import HttpServer
+from draftd.transport.zmq_server import ZmqServer
+
+Endpoints = dict[str, str]  # kind ("zmq", "grpc", "http") to endpoint
+
+
+def serve(settings: Settings, ready: Callable[[Endpoints], None]) -> None:
+    """Serves until SIGTERM or SIGINT. `ready` is told the endpoints once all of them answer. Raises StartError."""
+    with DataDirectory(settings.data_directory()) as directory:
+        uvloop.run(Server(settings, directory).run(ready))
+
+
+class Server:
+    """One life of a server."""
+
+    def __init__(self, settings: Settings, directory: DataDirectory) -> None:
+        listen = settings.listen
+        given = {"zmq": listen.zmq, "grpc": listen.grpc, "http": listen.http}
+        self._wanted = {kind: directory.endpoint(endpoint) for kind, endpoint in given.items() if endpoint}
+        self._settings = settings
+        self._readiness = Readiness((*self._wanted, "corpora"))
+        self._engine = Engine(settings.engine)
+        self._loader = Loader(threads=cpu_count())
+        self._library = CorpusLibrary(CorpusRegistry(self._engine), self._loader, settings.corpora, directory.scratch)
+        self._endpoints: Endpoints = {}
+        self._stops: list[Callable[[], Awaitable[None]]] = []
+
+    async def run(self, ready: Callable[[Endpoints], None]) -> None:
+        stop = _stop_signal()
+        try:
+            if await _done_before(stop, self._start()):
+                ready(self._endpoints)
+                facts.serving(self._endpoints)
+                await stop.wait()
+        finally:
+            await self._stop()
+
+    async def _start(self) -> None:
+        """HTTP first, so that /healthz answers while corpora load; verifiers are let in when all are there."""
+        await self._listen("http", self._start_http)
+        await asyncio.to_thread(self._load_corpora)
+        self._readiness.up("corpora")
+        await self._listen("zmq", self._start_zmq)
+        await self._listen("grpc", self._start_grpc)
+
+    async def _listen(self, kind: str, start: Callable[[str], Awaitable[str]]) -> None:
+        if endpoint := self._wanted.get(kind):
+            try:
+                self._endpoints[kind] = await start(endpoint)
+            except OSError as error:
+                raise StartError(f"{kind} {endpoint}: {(error.strerror or str(error)).lower()}") from None
+            self._readiness.up(kind)
+
+    async def _start_http(self, address: str) -> str:
+        metrics = CollectorRegistry()
+        metrics.register(EngineCollector(self._engine.statistics))
+        metrics.register(ProcessCollector(registry=None))
+        admin = Admin(
+            library=self._library,
+            readiness=self._readiness,
+            metrics=metrics,
+            max_body_bytes=self._settings.corpora.max_body_bytes,
+            incarnation=self._engine.incarnation,
+        )
+        server = HttpServer(admin_app(admin), address, self._settings.listen.shutdown_seconds)
+        endpoint = await server.start()
+        self._stops.append(server.stop)
+        return endpoint
+
+    async def _start_zmq(self, endpoint: str) -> str:
+        server = ZmqServer(self._engine, endpoint)
+        server.start()
+        self._stops.append(lambda: asyncio.to_thread(server.stop, self._settings.listen.shutdown_seconds))
+        return server.endpoint
+
+    async def _start_grpc(self, address: str) -> str:
+        server = GrpcServer(self._engine, address)
+        await server.start()
+        self._stops.append(lambda: server.stop(self._settings.listen.shutdown_seconds))
+        return server.endpoint
+
+    def _load_corpora(self) -> None:
+        try:
+            self._library.open_tokenizers(self._settings.tokenizers)
+        except (IngestError, LoaderError) as error:
+            raise StartError(str(error)) from None
+        for corpus in self._settings.corpora.load:
+            key = CorpusKey(tenant=corpus.tenant, model=corpus.model, adapter=corpus.adapter, corpus_id=corpus.id)
+            try:
+                self._library.add_file(key, corpus.path)
+            except (IngestError, LoaderError, LimitExceeded) as error:
+                raise StartError(f"corpus {corpus.id!r} from {corpus.path}: {error}") from None
+
+    async def _stop(self) -> None:
+        """Transports stop together, each after the answers under way; then nothing needs the engine any more."""
+        self._readiness.stopping()
+        await asyncio.gather(*(stop() for stop in self._stops))
+        self._loader.close()
+        self._engine.close()
+        facts.stopped()
+
+
+def _stop_signal() -> asyncio.Event:
+    """Set by SIGTERM and SIGINT."""
+    stop = asyncio.Event()
+
+    def received(name: str) -> None:
+        facts.stopping(name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, received, number.name)
+    return stop
+
+
+async def _done_before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+    """Whether `work` ended before `stop` was set; otherwise it is cancelled. Raises what `work` raises."""
+    working = asyncio.create_task(work)
+    waiting = asyncio.create_task(stop.wait())
+    await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not working.done():
+        working.cancel()
+        return False
+    working.result()
+    return True

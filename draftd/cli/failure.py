@@ -1,0 +1,26 @@
+"""How a command says that it could not do its work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Failure(Exception):  # noqa: N818 - it ends a command, it is no error of the program
+    """The text is one line for a person."""
+
+    exit_code = 1
+
+
+@contextmanager
+def failing_on(*errors: type[Exception]) -> Iterator[None]:
+    """Turns errors whose text is for a person into a Failure."""
+    try:
+        yield
+    except errors as error:
+        raise Failure(in_words(error)) from None
+
+
+def in_words(error: Exception) -> str:
+    """The text of an error; of one of the operating system what it says without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

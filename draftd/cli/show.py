@@ -1,0 +1,53 @@
+"""replay, demo: seeing on recorded traffic what drafts are worth."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from draftd.cli.failure import failing_on
+
+
+def replay(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Recorded traffic, .jsonl or .jsonl.gz.")],
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server: ipc://, tcp://, grpc:// or unix:; default: in process.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most drafted nodes of a step; 16 if none is given.")
+    ] = None,
+    mean_budget: Annotated[int | None, typer.Option(min=1, help="Most drafted nodes of a step on average.")] = None,
+    shape: Annotated[Literal["tree", "chain"], typer.Option(help="Shape of the drafts.")] = "tree",
+    share: Annotated[
+        Literal["outputs", "all", "none"], typer.Option(help="What later requests may draft from.")
+    ] = "outputs",
+    corpus: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Corpus of token ids to draft from; may be repeated.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the figures to this file.")] = None,
+) -> None:
+    """Replay recorded traffic and print what each verify step yields."""
+    from draftd.ingest import IngestError
+    from draftd.replay import ReplayError, TraceError, run
+
+    with failing_on(IngestError, ReplayError, TraceError):
+        run(
+            files,
+            endpoint=endpoint,
+            budget=budget,
+            mean_budget=mean_budget,
+            shape=shape,
+            share=share,
+            corpora=corpus or (),
+            json_file=json,
+        )
+
+
+def demo(quick: Annotated[bool, typer.Option("--quick", help="A tenth of the traffic.")] = False) -> None:
+    """Start a server, replay bundled real traffic through it from several verifiers, and show the figures."""
+    from draftd.demo.command import run
+    from draftd.demo.server import DemoError
+    from draftd.replay import ReplayError
+
+    with failing_on(DemoError, ReplayError):
+        run(quick=quick)
