@@ -89,13 +89,13 @@ class Server:
         return endpoint
 
     async def _start_zmq(self, endpoint: str) -> str:
-        server = ZmqServer(self._engine, endpoint)
+        server = ZmqServer(self._engine, endpoint, max_frame_bytes=self._settings.engine.max_frame_bytes)
         server.start()
         self._stops.append(lambda: asyncio.to_thread(server.stop, self._settings.listen.shutdown_seconds))
         return server.endpoint
 
     async def _start_grpc(self, address: str) -> str:
-        server = GrpcServer(self._engine, address)
+        server = GrpcServer(self._engine, address, max_frame_bytes=self._settings.engine.max_frame_bytes)
         await server.start()
         self._stops.append(lambda: server.stop(self._settings.listen.shutdown_seconds))
         return server.endpoint

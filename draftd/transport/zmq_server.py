@@ -1,0 +1,150 @@
+"""The hot path: a ROUTER socket on a thread of its own, one ZMQ message per frame."""
+
+import math
+import os
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+from google.protobuf.message import DecodeError
+
+from draftd.engine import Engine
+from draftd.transport import unix_socket
+from draftd.wire import Error, Frame, Status
+
+MOST_QUEUED_FRAMES = 1000  # per verifier and direction; beyond, ZMQ makes the verifier wait and drops answers
+SHED_ABOVE = 64  # frames waiting: from here on only commits are taken, drafts are shed
+MOST_READ_AHEAD = 1024  # frames taken out of the socket to see how far behind we are
+EXPIRE_SECONDS = 1.0
+LINGER_MILLISECONDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """An answer that waits for the indexing of what came before it."""
+
+    ticket: int
+    peer: bytes
+    reply: bytes
+
+
+class ZmqServer:
+    """Serves `engine` at ipc://PATH or tcp://HOST:PORT (port 0: a free one)."""
+
+    def __init__(self, engine: Engine, endpoint: str, *, max_frame_bytes: int) -> None:
+        self.endpoint = endpoint  # after start: with the real port
+        self._path = Path(endpoint.removeprefix("ipc://")) if endpoint.startswith("ipc://") else None
+        self._engine = engine
+        self._deferred: deque[Deferred] = deque()  # tickets grow
+        self._indexed_fd = engine.indexed_fileno()
+        self._stop_fd = os.eventfd(0)
+        self._drain_seconds = 0.0
+        self._thread = threading.Thread(target=self._run, name="draftd-zmq")
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.SNDHWM, MOST_QUEUED_FRAMES)
+        self._socket.setsockopt(zmq.RCVHWM, MOST_QUEUED_FRAMES)
+        # The engine answers a frame above the limit with an error; far above, ZMQ drops the connection.
+        self._socket.setsockopt(zmq.MAXMSGSIZE, 2 * max_frame_bytes)
+
+    def start(self) -> None:
+        """Binds, then serves until `stop`. Raises OSError, for example when the address is in use."""
+        if self._path is not None:
+            unix_socket.claim(self._path)
+        try:
+            self._socket.bind(self.endpoint)
+        except zmq.ZMQError as error:
+            self._socket.close()
+            raise OSError(error.errno, os.strerror(error.errno or 0), self.endpoint) from None
+        if self._path is not None:
+            self._path.chmod(unix_socket.SOCKET_MODE)
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._thread.start()
+
+    def stop(self, drain: float) -> None:
+        """Answers what has come, waits up to `drain` seconds for answers that wait for indexing, and closes."""
+        self._drain_seconds = drain
+        os.eventfd_write(self._stop_fd, 1)
+        self._thread.join()
+        os.close(self._stop_fd)
+        os.close(self._indexed_fd)
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        for source in (self._socket, self._indexed_fd, self._stop_fd):
+            poller.register(source, zmq.POLLIN)
+        expire_at = time.monotonic()
+        while True:
+            ready = dict(poller.poll(int(EXPIRE_SECONDS * 1000)))
+            if self._socket in ready:
+                self._serve_waiting()
+            if self._indexed_fd in ready:
+                self._send_indexed()
+            if self._stop_fd in ready:
+                break
+            if (now := time.monotonic()) >= expire_at:
+                self._engine.expire()
+                expire_at = now + EXPIRE_SECONDS
+        self._drain(poller)
+        self._socket.close(linger=LINGER_MILLISECONDS)
+
+    def _serve_waiting(self) -> None:
+        """Answer all frames that wait, the oldest first."""
+        waiting: deque[tuple[bytes, bytes]] = deque()
+        while True:
+            while len(waiting) < MOST_READ_AHEAD and self._frame_waits():
+                waiting.append(self._receive())
+            if not waiting:
+                return
+            peer, frame = waiting.popleft()
+            answer = self._engine.handle(frame, shed=len(waiting) > SHED_ABOVE)
+            if answer.ticket == 0 or self._engine.indexed(answer.ticket):
+                self._send(peer, answer.reply)
+            else:
+                self._deferred.append(Deferred(answer.ticket, peer, answer.reply))
+
+    def _frame_waits(self) -> bool:
+        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+
+    def _receive(self) -> tuple[bytes, bytes]:
+        """The sender, and its frame; a message of several parts is none, and b"" says so to the engine."""
+        peer, *parts = self._socket.recv_multipart()
+        return peer, parts[0] if len(parts) == 1 else b""
+
+    def _send(self, peer: bytes, reply: bytes) -> None:
+        # Never blocks: a ROUTER drops what is for a peer that is gone or does not read.
+        self._socket.send(peer, zmq.SNDMORE)
+        self._socket.send(reply)
+
+    def _send_indexed(self) -> None:
+        os.eventfd_read(self._indexed_fd)
+        while self._deferred and self._engine.indexed(self._deferred[0].ticket):
+            deferred = self._deferred.popleft()
+            self._send(deferred.peer, deferred.reply)
+
+    def _drain(self, poller: zmq.Poller) -> None:
+        """Let nobody new in, answer what came before the stop, refuse what comes while the last answers wait."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+        self._serve_waiting()
+        poller.unregister(self._stop_fd)
+        until = time.monotonic() + self._drain_seconds
+        while self._deferred and (left := until - time.monotonic()) > 0:
+            ready = dict(poller.poll(math.ceil(left * 1000)))
+            if self._socket in ready:
+                peer, frame = self._receive()
+                self._send(peer, _shutting_down(frame))
+            if self._indexed_fd in ready:
+                self._send_indexed()
+
+
+def _shutting_down(frame: bytes) -> bytes:
+    """Says so for the step of that frame, where there is one."""
+    try:
+        step = Frame.FromString(frame).step.step
+    except DecodeError:
+        step = 0
+    error = Error(status=Status.SHUTTING_DOWN, message="the drafter is shutting down", step=step)
+    return Frame(error=error).SerializeToString()
