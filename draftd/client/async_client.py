@@ -58,7 +58,7 @@ class AsyncClient:
         **options: Unpack[OpenOptions],
     ) -> AsyncRequest:
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
-        mirror = self._core.open(opening)
+        mirror = self._core.mirrors.open(opening)
         if not wait:
             await self._post([], [], opening=mirror)
         elif self._may_ask():
@@ -82,7 +82,7 @@ class AsyncClient:
         if self._may_ask():
             tails = await self._converse(mirrors, tokens, wish, self.deadline, verified=verified_of_rows)
         else:
-            self._core.miss(mirrors, tokens)
+            self._core.mirrors.miss(mirrors, tokens)
             tails = self._core.no_tails(mirrors, Reason.CLOSED if self._closed else Reason.OFF)
         drafts = dict(zip(served, map(Draft, repeat(tails), range(len(served))), strict=True))
         if len(served) < len(commits):
@@ -103,7 +103,7 @@ class AsyncClient:
     async def close_request(self, request: AsyncRequest, reason: CloseWord = "finished") -> None:
         code = close_reason(reason)
         if not request.closed:
-            self._core.close(request.mirror, code)
+            self._core.mirrors.close(request.mirror, code)
             await self._post([], [])
 
     @property
@@ -151,7 +151,7 @@ class AsyncClient:
         opening: Mirror | None = None,
     ) -> None:
         if self._closed or self._core.breaker.is_open:
-            self._core.miss(mirrors, tokens)
+            self._core.mirrors.miss(mirrors, tokens)
             return
         outgoing = self._core.post(mirrors, tokens, verified=verified, opening=opening)
         try:

@@ -62,7 +62,7 @@ class ChannelClient:
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
         until = time.monotonic() + (self.deadline if deadline is None else deadline)
         with self._turn:
-            mirror = self._core.open(opening)
+            mirror = self._core.mirrors.open(opening)
             if not wait:
                 self._post([], [], opening=mirror)
             elif self._may_ask():
@@ -90,13 +90,13 @@ class ChannelClient:
             return self._step_open_ones(commits, budget, max_nodes, min_survival, verified)
         until = time.monotonic() + self.deadline
         if not self._turn.acquire(timeout=self.deadline):
-            self._core.miss(mirrors, tokens)
+            self._core.mirrors.miss(mirrors, tokens)
             return _drafts(commits, self._core.no_tails(mirrors, Reason.LATE))
         try:
             if self._may_ask():
                 tails = self._converse(mirrors, tokens, wish, until, verified=verified_of_rows)
             else:
-                self._core.miss(mirrors, tokens)
+                self._core.mirrors.miss(mirrors, tokens)
                 tails = self._core.no_tails(mirrors, Reason.CLOSED if self._closed else Reason.OFF)
         finally:
             self._turn.release()
@@ -126,7 +126,7 @@ class ChannelClient:
         mirrors = [request.mirror for request in taken]
         tokens = list(taken.values())
         if not self._turn.acquire(timeout=self.deadline):
-            self._core.miss(mirrors, tokens)
+            self._core.mirrors.miss(mirrors, tokens)
             return
         try:
             self._post(mirrors, tokens, verified=verified_of_rows)
@@ -138,7 +138,7 @@ class ChannelClient:
         code = close_reason(reason)
         with self._turn:
             if not request.closed:
-                self._core.close(request.mirror, code)
+                self._core.mirrors.close(request.mirror, code)
                 self._post([], [])
 
     @property
@@ -187,7 +187,7 @@ class ChannelClient:
     ) -> None:
         """Send without waiting. What can't be sent is repaired by a later re-sync."""
         if self._closed or self._core.breaker.is_open:
-            self._core.miss(mirrors, tokens)
+            self._core.mirrors.miss(mirrors, tokens)
             return
         self._drain()
         outgoing = self._core.post(mirrors, tokens, verified=verified, opening=opening)

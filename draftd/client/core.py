@@ -5,7 +5,6 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 """
 
 import secrets
-from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -13,15 +12,14 @@ from itertools import chain, count
 from google.protobuf.message import DecodeError
 
 from draftd.client.breaker import CircuitBreaker
-from draftd.client.columns import token_column, u32_column
+from draftd.client.columns import token_column
 from draftd.client.draft import MalformedTailError, Tails, known
 from draftd.client.health import Counters, Health
 from draftd.client.mirror import Mirror
+from draftd.client.mirrors import Close, Mirrors
 from draftd.client.rows import RowColumns, Verified, Wish, fill_commit
 from draftd.wire import (
     PROTOCOL,
-    CloseReason,
-    DraftSync,
     Error,
     Frame,
     Hello,
@@ -29,18 +27,12 @@ from draftd.wire import (
     Reason,
     RowError,
     Status,
-    StepBatch,
     StepReply,
     TailKind,
 )
 
-# Re-syncs beyond this many bytes of text wait for the next step, so that a restarted drafter is told about
-# thousands of long requests over several steps and not in one frame that nobody takes.
-SYNC_BYTES_PER_STEP = 16 << 20
-CLOSES_PER_STEP = 256
 MOST_UNANSWERED = 4096  # steps remembered while their answers are out
 
-Close = tuple[int, int, int]  # handle, epoch, reason
 Answer = StepReply | Error | Reason  # a Reason (LATE, UNREACHABLE): there was no answer
 
 
@@ -50,6 +42,7 @@ class Outgoing:
 
     step: int
     frames: list[bytes]
+    rows: tuple[bytes, bytes]  # handle and epoch columns: the answer has the same
 
 
 @dataclass(slots=True)
@@ -68,53 +61,16 @@ class ClientCore:
     def __init__(self, verifier: str) -> None:
         self.breaker = CircuitBreaker()
         self.counters = Counters()
+        self.mirrors = Mirrors()
         self.drafter: HelloReply | None = None
         self.last_error = ""
         self.last_core_micros = 0
         self._verifier = verifier
         self._incarnation = secrets.randbits(63) + 1  # one per life of this client; not 0
         self._steps = count(1)
-        self._handles = count(1)
         self._greeted_in = 0  # the step our latest Hello went out with; 0: it has to be sent (again)
-        self._mirrors: dict[int, Mirror] = {}  # open requests by handle
-        self._handle_of: dict[str, int] = {}  # the same, by request id
-        self._unsynced: set[Mirror] = set()  # the drafter lacks (something of) these
-        self._closes: deque[Close] = deque()  # not sent yet
         self._unanswered: dict[int, Unanswered] = {}
         self._columns = RowColumns()
-
-    # Requests
-
-    def open(self, opening: DraftSync) -> Mirror:
-        """A new mirror. An id that is open already is re-opened: the same handle, the next epoch."""
-        handle = self._handle_of.get(opening.request_id)
-        if handle is None:
-            opening.request, opening.epoch = next(self._handles) % 2**32, 1
-        else:
-            replaced = self._mirrors[handle]
-            replaced.closed = True
-            self._unsynced.discard(replaced)
-            opening.request, opening.epoch = handle, replaced.epoch + 1
-        mirror = Mirror(opening)
-        self._mirrors[mirror.handle] = mirror
-        self._handle_of[opening.request_id] = mirror.handle
-        self._unsynced.add(mirror)
-        return mirror
-
-    def close(self, mirror: Mirror, reason: CloseReason) -> None:
-        """The close goes out with the next frame."""
-        mirror.closed = True
-        del self._mirrors[mirror.handle]
-        del self._handle_of[mirror.opening.request_id]
-        self._unsynced.discard(mirror)
-        self._closes.append((mirror.handle, mirror.epoch, reason))
-
-    def miss(self, mirrors: Sequence[Mirror], tokens: Sequence[Sequence[int]]) -> None:
-        """Take tokens that are not sent, because nobody is asked now: a re-sync will carry them."""
-        for mirror, row in zip(mirrors, tokens, strict=True):
-            mirror.output.extend(row)
-            mirror.has_tail = False
-        self._unsynced.update(mirrors)
 
     # Is the drafter worth asking?
 
@@ -171,11 +127,13 @@ class ClientCore:
         With an opening, the answer comes when its text is indexed. A drafter that does not know us gets a second,
         complete message within the same conversation.
         """
-        answer = yield self._build(mirrors, tokens, wish, verified, opening, awaited=True)
+        outgoing = self._build(mirrors, tokens, wish, verified, opening, awaited=True)
+        answer = yield outgoing
         if isinstance(answer, Error) and answer.status == Status.NEED_HELLO:
             nothing: list[Sequence[int]] = [()] * len(mirrors)
-            answer = yield self._build(mirrors, nothing, wish, None, opening, awaited=True)
-        return self._finish(mirrors, answer)
+            outgoing = self._build(mirrors, nothing, wish, None, opening, awaited=True)
+            answer = yield outgoing
+        return self._finish(mirrors, outgoing, answer)
 
     def post(
         self,
@@ -202,7 +160,7 @@ class ClientCore:
             return
         del self._unanswered[outgoing.step]
         self._greeted_in = 0
-        self._closes.extendleft(reversed(unanswered.closes))
+        self.mirrors.put_back(unanswered.closes)
         self._lost(unanswered)
 
     @property
@@ -226,16 +184,14 @@ class ClientCore:
         batch.verifier = self._incarnation
         batch.step = step
         batch.wait = awaited and opening is not None
-        closes = self._add_closes(batch) if self._closes else []
-        synced: list[Mirror] = []
-        if self._unsynced:
-            synced = self._add_syncs(batch, mirrors if opening is None else [opening])
+        closes = self.mirrors.add_closes(batch)
+        synced = self.mirrors.add_syncs(batch, mirrors if opening is None else [opening])
+        self.counters.syncs += len(synced)
         starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
+        rows = self._columns.of(mirrors)
         if mirrors:
-            self._columns.use(mirrors)
             commit = batch.commit
-            commit.request = self._columns.handles
-            commit.epoch = self._columns.epochs
+            commit.request, commit.epoch = rows
             commit.tokens = new_tokens
             fill_commit(commit, mirrors, starts, tokens, verified, wish.max_nodes if wish else 0)
             for mirror, row in zip(mirrors, tokens, strict=True):
@@ -247,7 +203,7 @@ class ClientCore:
         self._unanswered[step] = Unanswered(mirrors, starts, synced, closes, awaited)
         if len(self._unanswered) > MOST_UNANSWERED:
             del self._unanswered[next(iter(self._unanswered))]
-        return Outgoing(step, frames)
+        return Outgoing(step, frames, rows)
 
     def _hello(self, step: int) -> bytes:
         self._greeted_in = step
@@ -255,39 +211,16 @@ class ClientCore:
         hello = Hello(protocol=PROTOCOL, verifier=self._verifier, incarnation=self._incarnation, accepts=list(TailKind))
         return Frame(hello=hello).SerializeToString()
 
-    def _add_closes(self, batch: StepBatch) -> list[Close]:
-        closes = [self._closes.popleft() for _ in range(min(CLOSES_PER_STEP, len(self._closes)))]
-        handles, epochs, reasons = zip(*closes, strict=True)
-        batch.close.request = u32_column(handles)
-        batch.close.epoch = u32_column(epochs)
-        batch.close.reason = bytes(reasons)
-        return closes
-
-    def _add_syncs(self, batch: StepBatch, mirrors: Sequence[Mirror]) -> list[Mirror]:
-        synced: list[Mirror] = []
-        room = SYNC_BYTES_PER_STEP
-        for mirror in mirrors:
-            if mirror not in self._unsynced or room <= 0:
-                continue
-            sync = batch.sync.add()
-            sync.CopyFrom(mirror.opening)
-            sync.output = token_column(mirror.output)
-            room -= 4 * mirror.length
-            mirror.synced_in = batch.step
-            mirror.has_tail = False
-            synced.append(mirror)
-        self._unsynced.difference_update(synced)
-        self.counters.syncs += len(synced)
-        return synced
-
-    def _finish(self, mirrors: list[Mirror], answer: Answer) -> Tails:
+    def _finish(self, mirrors: list[Mirror], outgoing: Outgoing, answer: Answer) -> Tails:
         if isinstance(answer, StepReply):
             try:
-                return self._deliver(mirrors, answer)
+                return self._deliver(mirrors, outgoing, answer)
             except MalformedTailError as error:
                 self.counters.unknown_frames += 1
                 self.last_error = f"the drafter's answer cannot be read: {error}"
                 answer = Error(status=Status.INTERNAL)
+        if isinstance(answer, Error) and answer.status == Status.SHUTTING_DOWN:
+            answer = Reason.UNREACHABLE
         if isinstance(answer, Error):
             self.counters.refused += 1
             reason, status = Reason.REFUSED, known(Status, answer.status, Status.INTERNAL)
@@ -295,9 +228,9 @@ class ClientCore:
             reason, status = answer, Status.OK
         return self.no_tails(mirrors, reason, status)
 
-    def _deliver(self, mirrors: list[Mirror], reply: StepReply) -> Tails:
+    def _deliver(self, mirrors: list[Mirror], outgoing: Outgoing, reply: StepReply) -> Tails:
         tails = Tails(reply.tail)
-        if mirrors and (reply.tail.request, reply.tail.epoch) != (self._columns.handles, self._columns.epochs):
+        if (reply.tail.request, reply.tail.epoch) != outgoing.rows:
             raise MalformedTailError("its rows are not those that were asked for")
         self.counters.unknown_tails += tails.unknown_kinds()
         for mirror in mirrors:
@@ -344,7 +277,8 @@ class ClientCore:
             self.counters.unknown_frames += 1
             return None
         if self.drafter is not None and reply.drafter != self.drafter.incarnation:
-            self._resync(synced_before=reply.step)
+            self.drafter = None
+            self.mirrors.need_sync_all(synced_before=reply.step)
         if reply.errors:
             self._take_row_errors(reply, unanswered)
         if unanswered.awaited:
@@ -356,13 +290,13 @@ class ClientCore:
         missing = {error.request for error in reply.errors if error.status == Status.NEED_SYNC}
         for error in reply.errors:
             self.counters.row_errors += 1
-            mirror = self._mirrors.get(error.request)
-            if mirror is None or mirror.epoch != error.epoch:
+            mirror = self.mirrors.find(error.request, error.epoch)
+            if mirror is None:
                 continue
             if error.status == Status.NEED_SYNC:
                 # Older answers must not undo a sync under way; a refused sync is not repeated for nothing.
                 if reply.step > mirror.synced_in and mirror.refused == Status.OK:
-                    self._unsynced.add(mirror)
+                    self.mirrors.need_sync([mirror])
                 continue
             self.last_error = f"request {mirror.opening.request_id!r}: {_describe(error)}"
             if error.status == Status.INVALID_TOKEN and mirror in unanswered.mirrors and mirror.handle not in missing:
@@ -376,7 +310,8 @@ class ClientCore:
         if error.status == Status.NEED_HELLO:
             if error.step >= self._greeted_in:
                 self._greeted_in = 0
-                self._resync(synced_before=error.step + 1)
+                self.drafter = None
+                self.mirrors.need_sync_all(synced_before=error.step + 1)
         else:
             self.last_error = _describe(error)
         if unanswered is None:
@@ -386,20 +321,11 @@ class ClientCore:
 
     def _take_hello_reply(self, reply: HelloReply) -> None:
         if self.drafter is not None and self.drafter.incarnation != reply.incarnation:
-            self._resync(synced_before=self._greeted_in)
+            self.mirrors.need_sync_all(synced_before=self._greeted_in)
         self.drafter = reply
 
-    def _resync(self, synced_before: int) -> None:
-        """The drafter does not know us any more: whoever was synced before that step re-syncs with the next use."""
-        self.drafter = None
-        for mirror in self._mirrors.values():
-            if mirror.synced_in < synced_before:
-                mirror.refused = Status.OK
-                self._unsynced.add(mirror)
-
     def _lost(self, unanswered: Unanswered) -> None:
-        lost = {*unanswered.mirrors, *unanswered.synced}
-        self._unsynced.update(mirror for mirror in lost if not mirror.closed)
+        self.mirrors.need_sync([*unanswered.mirrors, *unanswered.synced])
 
 
 def _describe(error: Error | RowError) -> str:

@@ -33,17 +33,20 @@ class Wish:
 
 
 class RowColumns:
-    """Handle and epoch columns of the last step's requests: engines step the same ones again and again."""
+    """Handle and epoch columns, kept from step to step: engines step the same requests again and again."""
 
     def __init__(self) -> None:
         self._mirrors: list[Mirror] = []
-        self.handles = self.epochs = b""
+        self._columns = (b"", b"")
 
-    def use(self, mirrors: list[Mirror]) -> None:
+    def of(self, mirrors: list[Mirror]) -> tuple[bytes, bytes]:
         if mirrors != self._mirrors:
             self._mirrors = mirrors
-            self.handles = u32_column(mirror.handle for mirror in mirrors)
-            self.epochs = u32_column(mirror.epoch for mirror in mirrors)
+            self._columns = (
+                u32_column(mirror.handle for mirror in mirrors),
+                u32_column(mirror.epoch for mirror in mirrors),
+            )
+        return self._columns
 
 
 def fill_commit(

@@ -1,0 +1,106 @@
+"""All open requests of one client, and what the drafter still has to be told about them."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from draftd.client.columns import token_column, u32_column
+from draftd.client.mirror import Mirror
+from draftd.wire import CloseReason, DraftSync, Status, StepBatch
+
+# Re-syncs beyond this many bytes of text wait for the next step, so that a restarted drafter is told about
+# thousands of long requests over several steps and not in one frame that nobody takes.
+SYNC_BYTES_PER_STEP = 16 << 20
+CLOSES_PER_STEP = 256
+
+Close = tuple[int, int, int]  # handle, epoch, reason
+
+
+class Mirrors:
+    def __init__(self) -> None:
+        self._handles = count(1)
+        self._by_handle: dict[int, Mirror] = {}
+        self._handle_of: dict[str, int] = {}  # by request id
+        self._unsynced: set[Mirror] = set()  # the drafter lacks (something of) these
+        self._closes: deque[Close] = deque()  # not sent yet
+
+    def open(self, opening: DraftSync) -> Mirror:
+        """A new mirror. An id that is open already is re-opened: the same handle, the next epoch."""
+        handle = self._handle_of.get(opening.request_id)
+        if handle is None:
+            opening.request, opening.epoch = next(self._handles) % 2**32, 1
+        else:
+            replaced = self._by_handle[handle]
+            replaced.closed = True
+            self._unsynced.discard(replaced)
+            opening.request, opening.epoch = handle, replaced.epoch + 1
+        mirror = Mirror(opening)
+        self._by_handle[mirror.handle] = mirror
+        self._handle_of[opening.request_id] = mirror.handle
+        self._unsynced.add(mirror)
+        return mirror
+
+    def close(self, mirror: Mirror, reason: CloseReason) -> None:
+        """The close goes out with the next frame."""
+        mirror.closed = True
+        del self._by_handle[mirror.handle]
+        del self._handle_of[mirror.opening.request_id]
+        self._unsynced.discard(mirror)
+        self._closes.append((mirror.handle, mirror.epoch, reason))
+
+    def find(self, handle: int, epoch: int) -> Mirror | None:
+        """The open request of that handle and epoch."""
+        mirror = self._by_handle.get(handle)
+        return mirror if mirror is not None and mirror.epoch == epoch else None
+
+    def miss(self, mirrors: Sequence[Mirror], tokens: Sequence[Sequence[int]]) -> None:
+        """Take tokens that are not sent, because nobody is asked now: a re-sync will carry them."""
+        for mirror, row in zip(mirrors, tokens, strict=True):
+            mirror.output.extend(row)
+            mirror.has_tail = False
+        self._unsynced.update(mirrors)
+
+    def need_sync(self, mirrors: Iterable[Mirror]) -> None:
+        """The drafter did not get, or no longer has, what it was told about these."""
+        self._unsynced.update(mirror for mirror in mirrors if not mirror.closed)
+
+    def need_sync_all(self, synced_before: int) -> None:
+        """The drafter knows nothing of what was synced before that step."""
+        for mirror in self._by_handle.values():
+            if mirror.synced_in < synced_before:
+                mirror.refused = Status.OK
+                self._unsynced.add(mirror)
+
+    def add_syncs(self, batch: StepBatch, mirrors: Sequence[Mirror]) -> list[Mirror]:
+        """Put a DraftSync into the batch for those of `mirrors` that need one. Returns these."""
+        if not self._unsynced:
+            return []
+        synced: list[Mirror] = []
+        room = SYNC_BYTES_PER_STEP
+        for mirror in mirrors:
+            if mirror not in self._unsynced or room <= 0:
+                continue
+            sync = batch.sync.add()
+            sync.CopyFrom(mirror.opening)
+            sync.output = token_column(mirror.output)
+            room -= 4 * mirror.length
+            mirror.synced_in = batch.step
+            mirror.has_tail = False
+            synced.append(mirror)
+        self._unsynced.difference_update(synced)
+        return synced
+
+    def add_closes(self, batch: StepBatch) -> list[Close]:
+        """Put the oldest closes that wait into the batch. Returns these."""
+        if not self._closes:
+            return []
+        closes = [self._closes.popleft() for _ in range(min(CLOSES_PER_STEP, len(self._closes)))]
+        handles, epochs, reasons = zip(*closes, strict=True)
+        batch.close.request = u32_column(handles)
+        batch.close.epoch = u32_column(epochs)
+        batch.close.reason = bytes(reasons)
+        return closes
+
+    def put_back(self, closes: Sequence[Close]) -> None:
+        """These did not get out; they go first next time."""
+        self._closes.extendleft(reversed(closes))
