@@ -8,7 +8,7 @@ from pathlib import Path
 
 from draftd.config import default_config
 from draftd.observe.facts import REGISTRY
-from draftd.observe.metrics import COUNTERS, GAUGES, LATENCY, Figure
+from draftd.observe.metrics import ACCEPTANCE, COUNTERS, GAUGES, LATENCY, Figure
 
 DOCS = Path(__file__).parent
 
@@ -47,7 +47,10 @@ STEPS = "rate(draftd_verify_steps_total[5m])"
 QUERIES = {
     "tokens per verify step": f"1 + {ACCEPTED} / {STEPS}",
     "coverage": f"rate(draftd_covered_steps_total[5m]) / {STEPS}",
-    "accepted per verified node": f"{ACCEPTED} / rate(draftd_verified_tokens_total[5m])",
+    "accepted per verified token": f"{ACCEPTED} / rate(draftd_spec_decode_num_draft_tokens_total[5m])",
+    "the same, as the mean of requests": (
+        "rate(draftd_request_acceptance_sum[5m]) / rate(draftd_request_acceptance_count[5m])"
+    ),
     "p99 of a step in the core": "histogram_quantile(0.99, rate(draftd_draft_seconds_bucket[5m]))",
 }
 
@@ -75,6 +78,7 @@ def pages() -> dict[Path, str]:
         *_fact_rows(),
         *_rows(GAUGES, "gauge"),
         *_rows([LATENCY], "histogram"),
+        *_rows([ACCEPTANCE], "summary"),
     ]
     return {
         DOCS / "configuration.md": CONFIGURATION.format(text=default_config().strip()),

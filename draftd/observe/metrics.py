@@ -1,8 +1,8 @@
 """The engine's figures as Prometheus metrics. The tables are the documentation of every name.
 
 The first four are vLLM's counters of speculative decoding with draftd's prefix, and mean the same, so that one
-dashboard shows either. Acceptance is accepted over *verified* tokens: an engine may clamp, pad or cut a draft, and
-what never went through the target says nothing about it. Coverage is covered over verify steps.
+dashboard shows either. Only nodes that went through the target count: an engine may clamp, pad or cut a draft, and
+what it never verified says nothing about acceptance. Coverage is covered over verify steps.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, TypeVar
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
 from prometheus_client.registry import Collector
 
 
@@ -20,6 +26,8 @@ class Statistics(Protocol):
     draft_latency_bounds: Sequence[float]
     draft_latency_counts: Sequence[int]
     draft_latency_sum: float
+    acceptance_of_requests: float
+    requests_measured: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Figure:
 # Prometheus shows a counter's name with "_total" behind it.
 COUNTERS = (
     Figure("draftd_spec_decode_num_drafts", "Drafts that a verify step used", "drafts"),
-    Figure("draftd_spec_decode_num_draft_tokens", "Tokens of these drafts", "draft_tokens"),
+    Figure("draftd_spec_decode_num_draft_tokens", "Drafted tokens that went through the target", "draft_tokens"),
     Figure("draftd_spec_decode_num_accepted_tokens", "Drafted tokens accepted", "accepted_tokens"),
     Figure(
         "draftd_spec_decode_num_accepted_tokens_per_pos",
@@ -43,21 +51,22 @@ COUNTERS = (
         "accepted_per_position",
         "position",
     ),
-    Figure("draftd_drafted_tokens_per_pos", "Tokens drafted, by depth", "drafted_per_position", "position"),
-    Figure("draftd_verified_tokens", "Drafted tokens that went through the target", "verified_tokens"),
+    Figure("draftd_drafted_tokens_per_pos", "Tokens delivered in tails, by depth", "drafted_per_position", "position"),
     Figure(
         "draftd_verified_tokens_per_pos",
         "Drafted tokens that went through the target, by depth",
         "verified_per_position",
         "position",
     ),
-    Figure("draftd_verify_steps", "Verify steps of requests: commits that followed a tail", "steps"),
+    Figure("draftd_verify_steps", "Verify steps of requests: commits that brought new tokens", "steps"),
     Figure("draftd_covered_steps", "Verify steps that accepted at least one drafted token", "covered_steps"),
+    Figure("draftd_tails", "Tails with at least one node", "delivered_tails"),
     Figure("draftd_empty_tails", "Tails without a node, by reason", "empty_tails", "reason"),
     Figure("draftd_row_errors", "Rows that were refused, by status", "row_errors", "status"),
     Figure("draftd_frame_errors", "Messages that could not be taken as a whole, by status", "frame_errors", "status"),
     Figure("draftd_stale_tails", "Commits that used another tail than the last one sent", "stale_tails"),
     Figure("draftd_ignored_closes", "Closes of a request that is not open", "ignored_closes"),
+    Figure("draftd_evicted_sessions", "Requests dropped for silence or for memory", "evicted_sessions"),
 )
 GAUGES = (
     Figure("draftd_sessions", "Open requests", "sessions"),
@@ -66,6 +75,10 @@ GAUGES = (
     Figure("draftd_index_tokens", "Tokens in the indexes, by kind", "index_tokens", "kind"),
 )
 LATENCY = Figure("draftd_draft_seconds", "Time of one step in the drafter's core", "draft_latency_counts")
+# The mean over requests; accepted over verified tokens above is the mean over tokens, where long requests weigh more.
+ACCEPTANCE = Figure(
+    "draftd_request_acceptance", "Accepted over verified tokens of each closed request", "acceptance_of_requests"
+)
 
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
@@ -84,6 +97,7 @@ class EngineCollector(Collector):
         for figure in GAUGES:
             yield _filled(GaugeMetricFamily(figure.name, figure.help, labels=_labels(figure)), figure, now)
         yield _latency(now)
+        yield SummaryMetricFamily(ACCEPTANCE.name, ACCEPTANCE.help, now.requests_measured, now.acceptance_of_requests)
 
     def describe(self) -> Iterable[Metric]:
         return []  # otherwise registering would ask the engine
