@@ -82,7 +82,7 @@ lint-python: $(VENV)/dev.stamp
 	@$(BIN)/ruff format --check .
 
 lint-imports: $(VENV)/dev.stamp
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 lint-files: $(VENV)/dev.stamp
 	@$(BIN)/shellcheck .ci/run tools/*.sh
@@ -135,7 +135,7 @@ proto: $(VENV)/dev.stamp
 	@$(BIN)/python -m draftd.wire.generate
 
 clean:
-	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # $(1): preset, $(2): a prefix for ctest
 define build_and_ctest
