@@ -1,8 +1,10 @@
 """Packing of Python values into the little-endian columns of the wire contract."""
 
+import struct
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,11 +25,16 @@ def token_column(tokens: Sequence[int]) -> bytes:
     Raises ValueError when something in `tokens` is no integer.
     """
     try:
-        return array("i", tokens).tobytes()
-    except OverflowError:
-        return array("i", (token if 0 <= token < 2**31 else INVALID_TOKEN_ID for token in tokens)).tobytes()
-    except TypeError as error:
-        raise ValueError(f"token ids must be integers: {error}") from None
+        return struct.pack(f"<{len(tokens)}i", *tokens)
+    except struct.error:
+        return struct.pack(f"<{len(tokens)}i", *map(_narrow, tokens))
+
+
+def _narrow(token: int) -> int:
+    try:
+        return token if 0 <= index(token) < 2**31 else INVALID_TOKEN_ID
+    except TypeError:
+        raise ValueError(f"token ids are integers, not {token!r}") from None
 
 
 def prompt_column(tokens: ArrayLike) -> bytes:

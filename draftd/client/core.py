@@ -7,7 +7,7 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 import secrets
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import count
 
 from google.protobuf.message import DecodeError
 
@@ -176,7 +176,10 @@ class ClientCore:
         opening: Mirror | None,
         awaited: bool,
     ) -> Outgoing:
-        new_tokens = token_column(list(chain.from_iterable(tokens)))  # may raise: before anything changes
+        flat: list[int] = []
+        for row in tokens:
+            flat.extend(row)
+        new_tokens = token_column(flat)  # raises before anything has changed
         step = next(self._steps)
         frames = [] if self._greeted_in else [self._hello(step)]
         frame = Frame()

@@ -45,17 +45,14 @@ class Tails:
         self._check()
 
     def _check(self) -> None:
-        rows = len(self.base)
-        columns = (self.epoch, self.status, self.reason, self.kind, self.node_end)
-        if any(len(column) != rows for column in columns):
-            raise MalformedTailError(
-                f"row columns of {[len(column) for column in columns]} entries beside {rows} bases"
-            )
-        nodes = self.node_end[-1] if rows else 0
-        if any(len(column) != nodes for column in (self.tokens, self.parents, self.survival, self.source)):
-            raise MalformedTailError(f"node columns do not hold {nodes} nodes each")
-        if sorted(self.node_end) != self.node_end:
-            raise MalformedTailError(f"node_end falls: {self.node_end}")
+        rows, node_end = len(self.base), self.node_end
+        if not rows == len(self.epoch) == len(self.status) == len(self.reason) == len(self.kind) == len(node_end):
+            raise MalformedTailError(f"its row columns are not of {rows} rows each")
+        nodes = node_end[-1] if rows else 0
+        if not nodes == len(self.tokens) == len(self.parents) == len(self.survival) == len(self.source):
+            raise MalformedTailError(f"its node columns are not of {nodes} nodes each")
+        if sorted(node_end) != node_end:
+            raise MalformedTailError("its rows do not follow each other")
 
     def unknown_kinds(self) -> int:
         """How many rows are of a kind that this client does not know."""

@@ -111,7 +111,6 @@ class Indexing:
 
     def stop(self) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
-        os.close(self._fd)
 
     async def reached(self, ticket: int) -> None:
         """Returns once everything sent before `ticket` is indexed; 0: at once."""

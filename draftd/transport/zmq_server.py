@@ -69,7 +69,6 @@ class ZmqServer:
         os.eventfd_write(self._stop_fd, 1)
         self._thread.join()
         os.close(self._stop_fd)
-        os.close(self._indexed_fd)
 
     def _run(self) -> None:
         poller = zmq.Poller()
