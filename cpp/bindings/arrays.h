@@ -40,8 +40,7 @@ std::span<const T> column(const pybind11::bytes& packed, const char* name) {
     throw std::invalid_argument(std::string("column ") + name + ": " + std::to_string(view.size()) +
                                 " bytes are no whole number of entries");
   }
-  // CPython aligns the payload of bytes objects to at least 8 bytes less the header's tail;
-  // x86-64 and aarch64 read unaligned integers, so only the type has to fit.
+  // The payload of a bytes object lies 32 bytes into an allocation that is aligned to 16.
   return {reinterpret_cast<const T*>(view.data()), view.size() / sizeof(T)};
 }
 

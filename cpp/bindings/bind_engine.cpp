@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,46 +58,48 @@ void require_fitting(const StepColumns& step) {
   }
 }
 
-class PyEngine {
+// The columns of a VerifyCommit, known to fit together. Holds the bytes they lie in.
+class PyStepColumns {
  public:
-  PyEngine(double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
-           bool indexing_thread)
-      : engine_({session_ttl, memory_limit, history_limit, max_nodes}, indexing_thread) {}
+  PyStepColumns(py::bytes request, py::bytes epoch, py::bytes start, py::bytes token_end, py::bytes tokens,
+                py::bytes tail_base, py::bytes verified, py::bytes bitmap_end, py::bytes bitmap, py::bytes max_nodes)
+      : held_{std::move(request),   std::move(epoch),    std::move(start),      std::move(token_end),
+              std::move(tokens),    std::move(tail_base), std::move(verified),  std::move(bitmap_end),
+              std::move(bitmap),    std::move(max_nodes)},
+        columns_{column<std::uint32_t>(held_[0], "request"),    column<std::uint32_t>(held_[1], "epoch"),
+                 column<std::uint32_t>(held_[2], "start"),      column<std::uint32_t>(held_[3], "token_end"),
+                 column<Token>(held_[4], "tokens"),             column<std::uint32_t>(held_[5], "tail_base"),
+                 column<std::int32_t>(held_[6], "verified"),    column<std::uint32_t>(held_[7], "bitmap_end"),
+                 column<std::uint8_t>(held_[8], "bitmap"),      column<std::uint16_t>(held_[9], "max_nodes"),
+                 0, 0.0} {
+    require_fitting(columns_);
+  }
 
-  Engine& engine() { return engine_; }
-
-  Tails step(std::uint64_t verifier, double now, const py::bytes& request, const py::bytes& epoch,
-             const py::bytes& start, const py::bytes& token_end, const py::bytes& tokens,
-             const py::bytes& tail_base, const py::bytes& verified, const py::bytes& bitmap_end,
-             const py::bytes& bitmap, const py::bytes& max_nodes, std::uint32_t budget, double min_survival) {
-    const StepColumns columns{column<std::uint32_t>(request, "request"),
-                              column<std::uint32_t>(epoch, "epoch"),
-                              column<std::uint32_t>(start, "start"),
-                              column<std::uint32_t>(token_end, "token_end"),
-                              column<Token>(tokens, "tokens"),
-                              column<std::uint32_t>(tail_base, "tail_base"),
-                              column<std::int32_t>(verified, "verified"),
-                              column<std::uint32_t>(bitmap_end, "bitmap_end"),
-                              column<std::uint8_t>(bitmap, "bitmap"),
-                              column<std::uint16_t>(max_nodes, "max_nodes"),
-                              budget,
-                              min_survival};
-    require_fitting(columns);
-    thread_local TailColumns tails;
-    {
-      const py::gil_scoped_release release;
-      engine_.step(verifier, columns, now, tails);
-    }
-    return {packed(tails.base),     packed(tails.status), packed(tails.reason),  packed(tails.kind),
-            packed(tails.detail),   packed(tails.node_end), packed(tails.tokens), packed(tails.parents),
-            packed(tails.survival), packed(tails.source)};
+  StepColumns with(std::uint32_t budget, double min_survival) const {
+    StepColumns step = columns_;
+    step.budget = budget;
+    step.min_survival = min_survival;
+    return step;
   }
 
  private:
-  Engine engine_;
+  std::array<py::bytes, 10> held_;
+  StepColumns columns_;
 };
 
-std::pair<int, std::uint32_t> open(PyEngine& self, std::uint64_t verifier, std::uint32_t request,
+Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColumns& columns, std::uint32_t budget,
+           double min_survival) {
+  thread_local TailColumns tails;
+  {
+    const py::gil_scoped_release release;
+    engine.step(verifier, columns.with(budget, min_survival), now, tails);
+  }
+  return {packed(tails.base),     packed(tails.status),   packed(tails.reason), packed(tails.kind),
+          packed(tails.detail),   packed(tails.node_end), packed(tails.tokens), packed(tails.parents),
+          packed(tails.survival), packed(tails.source)};
+}
+
+std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::uint32_t request,
                                    std::uint32_t epoch, std::uint32_t name_space, std::uint32_t vocabulary_size,
                                    const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
                                    std::optional<std::uint32_t> max_new_tokens, bool chain,
@@ -116,11 +119,11 @@ std::pair<int, std::uint32_t> open(PyEngine& self, std::uint64_t verifier, std::
   options.reads_history = !hide_history;
   options.corpora = std::move(corpora);
   const py::gil_scoped_release release;
-  const auto [status, position] = self.engine().open(opened, now);
+  const auto [status, position] = self.open(opened, now);
   return {static_cast<int>(status), position};
 }
 
-py::bytes close(PyEngine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch,
+py::bytes close(Engine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch,
                 double now) {
   const auto requests = column<std::uint32_t>(request, "request");
   const auto epochs = column<std::uint32_t>(epoch, "epoch");
@@ -129,17 +132,17 @@ py::bytes close(PyEngine& self, std::uint64_t verifier, const py::bytes& request
   {
     const py::gil_scoped_release release;
     for (std::size_t row = 0; row < requests.size(); ++row) {
-      statuses.push_back(static_cast<std::uint8_t>(self.engine().close(verifier, requests[row], epochs[row], now)));
+      statuses.push_back(static_cast<std::uint8_t>(self.close(verifier, requests[row], epochs[row], now)));
     }
   }
   return packed(statuses);
 }
 
-py::dict statistics(PyEngine& self) {
+py::dict statistics(Engine& self) {
   EngineStatistics figures;
   {
     const py::gil_scoped_release release;
-    figures = self.engine().statistics();
+    figures = self.statistics();
   }
   const auto size = [](const EngineStatistics::Size& of) {
     py::dict entry;
@@ -154,12 +157,12 @@ py::dict statistics(PyEngine& self) {
   index["corpus"] = size(figures.corpus);
   py::dict all;
   all["steps"] = figures.acceptance.steps;
+  all["drafts"] = figures.acceptance.drafts;
   all["covered_steps"] = figures.acceptance.covered;
   all["verified_per_position"] = figures.acceptance.verified;
   all["accepted_per_position"] = figures.acceptance.accepted;
-  all["drafts"] = figures.drafts;
-  all["draft_tokens"] = figures.draft_tokens;
-  all["drafted_per_position"] = figures.drafted;
+  all["delivered_tails"] = figures.delivered_tails;
+  all["delivered_per_position"] = figures.delivered;
   all["stale_tails"] = figures.stale_tails;
   all["ignored_closes"] = figures.ignored_closes;
   all["evicted_sessions"] = figures.evicted_sessions;
@@ -188,51 +191,44 @@ void bind_engine(py::module_& module) {
       .def_readonly("survival", &Tails::survival)
       .def_readonly("source", &Tails::source);
 
-  py::class_<PyEngine>(module, "Engine")
-      .def(py::init<double, std::size_t, std::size_t, std::uint32_t, bool>(), py::arg("session_ttl"),
-           py::arg("memory_limit"), py::arg("history_limit"), py::arg("max_nodes"),
+  py::class_<PyStepColumns>(module, "StepColumns")
+      .def(py::init<py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes,
+                    py::bytes>(),
+           py::kw_only(), py::arg("request"), py::arg("epoch"), py::arg("start"), py::arg("token_end"),
+           py::arg("tokens"), py::arg("tail_base"), py::arg("verified"), py::arg("bitmap_end"), py::arg("bitmap"),
+           py::arg("max_nodes"));
+
+  using Unlocked = py::call_guard<py::gil_scoped_release>;
+  py::class_<Engine>(module, "Engine")
+      .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit,
+                       std::uint32_t max_nodes, bool indexing_thread) {
+             return std::make_unique<Engine>(EngineLimits{session_ttl, memory_limit, history_limit, max_nodes},
+                                             indexing_thread);
+           }),
+           py::arg("session_ttl"), py::arg("memory_limit"), py::arg("history_limit"), py::arg("max_nodes"),
            py::arg("indexing_thread") = true)
-      .def("create_namespace", [](PyEngine& self) { return self.engine().create_namespace(); })
+      .def("create_namespace", &Engine::create_namespace, Unlocked())
       .def(
           "publish_corpus",
-          [](PyEngine& self, std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<Index> index) {
-            const py::gil_scoped_release release;
-            self.engine().publish_corpus(name_space, corpus, std::move(index));
+          [](Engine& self, std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<Index> index) {
+            self.publish_corpus(name_space, corpus, std::move(index));
           },
-          py::arg("namespace"), py::arg("corpus"), py::arg("index"))
-      .def(
-          "withdraw_corpus",
-          [](PyEngine& self, std::uint32_t name_space, std::uint32_t corpus) {
-            const py::gil_scoped_release release;
-            self.engine().withdraw_corpus(name_space, corpus);
-          },
-          py::arg("namespace"), py::arg("corpus"))
+          py::arg("namespace"), py::arg("corpus"), py::arg("index"), Unlocked())
+      .def("withdraw_corpus", &Engine::withdraw_corpus, py::arg("namespace"), py::arg("corpus"), Unlocked())
       .def("open", &open, py::kw_only(), py::arg("verifier"), py::arg("request"), py::arg("epoch"),
            py::arg("namespace"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"),
            py::arg("stop_ids"), py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"),
            py::arg("share"), py::arg("group"), py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
       .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"))
-      .def("step", &PyEngine::step, py::arg("verifier"), py::arg("now"), py::arg("request"), py::arg("epoch"),
-           py::arg("start"), py::arg("token_end"), py::arg("tokens"), py::arg("tail_base"), py::arg("verified"),
-           py::arg("bitmap_end"), py::arg("bitmap"), py::arg("max_nodes"), py::arg("budget"),
+      .def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
            py::arg("min_survival"))
-      .def(
-          "expire", [](PyEngine& self, double now) { return self.engine().expire(now); }, py::arg("now"),
-          py::call_guard<py::gil_scoped_release>())
-      .def("ticket", [](PyEngine& self) { return self.engine().ticket(); })
-      .def(
-          "indexed", [](PyEngine& self, std::uint64_t ticket) { return self.engine().indexed(ticket); },
-          py::arg("ticket"))
-      .def(
-          "wait_indexed",
-          [](PyEngine& self, std::uint64_t ticket, double timeout) {
-            return self.engine().wait_indexed(ticket, timeout);
-          },
-          py::arg("ticket"), py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
-      .def("fileno", [](PyEngine& self) { return self.engine().progress_fd(); })
-      .def(
-          "index_slice", [](PyEngine& self, std::size_t max_tokens) { return self.engine().index_slice(max_tokens); },
-          py::arg("max_tokens"), py::call_guard<py::gil_scoped_release>())
+      .def("expire", &Engine::expire, py::arg("now"), Unlocked())
+      .def("ticket", &Engine::ticket)
+      .def("indexed", &Engine::indexed, py::arg("ticket"))
+      .def("wait_indexed", &Engine::wait_indexed, py::arg("ticket"), py::arg("timeout"), Unlocked())
+      .def("fileno", &Engine::progress_fd)
+      .def("index_slice", &Engine::index_slice, py::arg("max_tokens"), Unlocked())
+      .def("stop_indexing", &Engine::stop_indexing, Unlocked())
       .def("statistics", &statistics);
 
   module.def("catalogue", [] {

@@ -1,5 +1,5 @@
 """The C++ core: indexes, sessions and drafting, as a Python extension."""
 
-from draftd.native._core import Engine, Index, IntegrityError, Level, Tails, catalogue
+from draftd.native._core import Engine, Index, IntegrityError, Level, StepColumns, Tails, catalogue
 
-__all__ = ["Engine", "Index", "IntegrityError", "Level", "Tails", "catalogue"]
+__all__ = ["Engine", "Index", "IntegrityError", "Level", "StepColumns", "Tails", "catalogue"]

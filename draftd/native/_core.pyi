@@ -76,6 +76,25 @@ class Tails:
     @property
     def source(self) -> bytes: ...
 
+class StepColumns:
+    """The columns of a VerifyCommit (see proto/draftd/v1/draft.proto), known to fit together."""
+
+    def __init__(
+        self,
+        *,
+        request: bytes,
+        epoch: bytes,
+        start: bytes,
+        token_end: bytes,
+        tokens: bytes,
+        tail_base: bytes,
+        verified: bytes,
+        bitmap_end: bytes,
+        bitmap: bytes,
+        max_nodes: bytes,
+    ) -> None:
+        """ValueError names the column that does not fit."""
+
 class Engine:
     """Sessions and namespaces by number; draftd.engine.Engine gives them names. Thread-safe. `now` is in seconds."""
 
@@ -111,23 +130,9 @@ class Engine:
     def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
         """u8[n] statuses for u32[n] handles and epochs."""
     def step(
-        self,
-        verifier: int,
-        now: float,
-        request: bytes,
-        epoch: bytes,
-        start: bytes,
-        token_end: bytes,
-        tokens: bytes,
-        tail_base: bytes,
-        verified: bytes,
-        bitmap_end: bytes,
-        bitmap: bytes,
-        max_nodes: bytes,
-        budget: int,
-        min_survival: float,
+        self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float
     ) -> Tails:
-        """One step, the columns of VerifyCommit. ValueError names the column that does not fit. GIL released."""
+        """One step; `budget` 0: as many nodes as the rows ask for. GIL released."""
     def expire(self, now: float) -> int: ...
     def ticket(self) -> int:
         """Stands for all text taken so far."""
@@ -137,6 +142,7 @@ class Engine:
         """A new eventfd that becomes readable when indexing makes progress; closed with the engine."""
     def index_slice(self, max_tokens: int) -> int:
         """Indexes up to that many tokens; returns how many jobs are left."""
+    def stop_indexing(self) -> None: ...
     def statistics(self) -> dict[str, object]: ...
 
 def catalogue() -> dict[str, dict[str, int]]:

@@ -67,9 +67,8 @@ struct TailColumns {
 
 struct EngineStatistics {
   Acceptance acceptance;
-  std::uint64_t drafts = 0;       // tails with at least one node
-  std::uint64_t draft_tokens = 0;
-  std::vector<std::uint64_t> drafted;  // by depth
+  std::uint64_t delivered_tails = 0;  // with at least one node
+  std::vector<std::uint64_t> delivered;  // nodes by depth
   std::uint64_t stale_tails = 0;
   std::uint64_t ignored_closes = 0;
   std::uint64_t evicted_sessions = 0;  // by time to live or memory limit
@@ -89,7 +88,8 @@ struct EngineStatistics {
 
 class Engine {
  public:
-  // Without an indexing thread the caller drives index_slice itself.
+  // Without an indexing thread the caller drives index_slice itself. Throws
+  // std::invalid_argument for limits that can't be kept.
   Engine(EngineLimits limits, bool indexing_thread);
   ~Engine();
 
@@ -98,7 +98,8 @@ class Engine {
   void publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<const Index> index);
   void withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus);
 
-  // The status, and the position of an invalid id in prompt + output.
+  // The status, and the position of an invalid id in prompt + output. Throws
+  // std::out_of_range for a namespace that was not created.
   std::pair<Status, std::uint32_t> open(const OpenRequest& request, double now);
   Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now);
   // One step of one verifier. The columns have been checked to fit together.
@@ -114,6 +115,7 @@ class Engine {
   int progress_fd();
   // Indexes up to `most` tokens; returns how many jobs are left.
   std::size_t index_slice(std::size_t most);
+  void stop_indexing();
 
   EngineStatistics statistics() const;
 

@@ -148,8 +148,8 @@ std::span<const DraftNode> Drafter::tree(std::size_t i) const { return storage_-
 
 Reason Drafter::empty_because(std::size_t i) const {
   const Growth& growth = storage_->growths[i];
-  if (growth.cut_by_threshold) return Reason::kBelowThreshold;
-  return growth.frontier.empty() ? Reason::kNoMatch : Reason::kBudgetSpent;
+  if (!growth.frontier.empty()) return Reason::kBudgetSpent;
+  return growth.cut_by_threshold ? Reason::kBelowThreshold : Reason::kNoMatch;
 }
 
 }  // namespace draftd

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,9 +18,14 @@ class History {
  public:
   explicit History(std::size_t limit) : limit_(limit) {}
 
-  void append(std::span<const Token> tokens) {
-    if (newer_.memory_size() >= share()) older_ = std::exchange(newer_, Index());
+  // Returns what was forgotten to make room, for the caller to free.
+  std::optional<Index> append(std::span<const Token> tokens) {
+    std::optional<Index> forgotten;
+    if (newer_.memory_size() >= share()) {
+      forgotten = std::exchange(older_, std::exchange(newer_, Index()));
+    }
     newer_.append(tokens);
+    return forgotten;
   }
   void end_document() { newer_.end_document(); }
 

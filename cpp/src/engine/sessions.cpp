@@ -2,6 +2,7 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <stdexcept>
 
 #include "engine/storage.h"
 
@@ -59,11 +60,12 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
       Session(request.epoch, request.options, request.prompt, request.output), request.name_space, now);
 
   const std::lock_guard guard(s.lock);
+  if (request.name_space >= s.namespaces.size()) throw std::out_of_range("open: no such namespace");
   Verifier& verifier = s.verifiers[request.verifier];
   verifier.last_seen = now;
   if (SessionEntry* const before = s.find(request.verifier, request.request)) {
     if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
-    retired.push_back(s.remove(verifier, request.request));
+    retired.sessions.push_back(s.remove(verifier, request.request));
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
   s.index_inline(request.verifier, request.request, entry);
@@ -111,12 +113,12 @@ std::size_t Engine::expire(double now) {
     for (const auto& [request, entry] : verifier->second.sessions) {
       if (verifier->second.last_seen < oldest || entry->last_used < oldest) idle.push_back(request);
     }
-    for (const std::uint32_t request : idle) retired.push_back(s.remove(verifier->second, request));
+    for (const std::uint32_t request : idle) retired.sessions.push_back(s.remove(verifier->second, request));
     const bool gone = verifier->second.last_seen < oldest;
     verifier = gone ? s.verifiers.erase(verifier) : std::next(verifier);
   }
-  s.statistics.evicted_sessions += retired.size();
-  return retired.size();
+  s.statistics.evicted_sessions += retired.sessions.size();
+  return retired.sessions.size();
 }
 
 // Over the limit, what was longest unused goes: sessions, whose next commit
@@ -148,7 +150,7 @@ void Engine::Storage::enforce_memory_limit(Retired& retired) {
       history_bytes -= group->second.history.memory_size();
       home->groups.erase(group);
     } else if (session.first != nullptr) {
-      retired.push_back(remove(*session.first, session.second));
+      retired.sessions.push_back(remove(*session.first, session.second));
       ++statistics.evicted_sessions;
     } else {
       return;  // histories of namespaces, which have a limit of their own

@@ -166,13 +166,12 @@ void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason r
     count(statistics.empty_tails, static_cast<std::size_t>(reason), std::uint64_t{1});
     return;
   }
-  ++statistics.drafts;
-  statistics.draft_tokens += tree.size();
+  ++statistics.delivered_tails;
   std::array<std::uint16_t, INT16_MAX> depth;
   for (std::size_t node = 0; node < tree.size(); ++node) {
     const std::int16_t parent = tree[node].parent;
     depth[node] = parent < 0 ? 0 : depth[static_cast<std::size_t>(parent)] + 1;
-    count(statistics.drafted, depth[node], std::uint64_t{1});
+    count(statistics.delivered, depth[node], std::uint64_t{1});
   }
 }
 

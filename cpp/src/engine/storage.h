@@ -60,8 +60,11 @@ struct Job {
   std::size_t shared = 0;  // tokens already shared
 };
 
-// Sessions and indexes on their way out: freed after the lock, not under it.
-using Retired = std::vector<std::unique_ptr<SessionEntry>>;
+// What is on its way out: freed after the lock, not under it.
+struct Retired {
+  std::vector<std::unique_ptr<SessionEntry>> sessions;
+  std::vector<Index> indexes;
+};
 
 struct Engine::Storage {
   explicit Storage(EngineLimits given) : limits(given) {}
@@ -97,8 +100,9 @@ struct Engine::Storage {
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
 
   // upkeep.cpp
-  bool work(Job& job, std::size_t& most);
-  bool share(Job& job, std::size_t& most);
+  std::size_t index_jobs(std::size_t most, Retired& retired);
+  bool work(Job& job, std::size_t& most, Retired& retired);
+  bool share(Job& job, std::size_t& most, Retired& retired);
   void run_indexing_thread();
 };
 

@@ -9,10 +9,16 @@
 namespace draftd {
 
 Engine::Engine(EngineLimits limits, bool indexing_thread) : storage_(std::make_unique<Storage>(limits)) {
+  // Parents of a tree are 16-bit indices.
+  if (limits.max_nodes < 1 || limits.max_nodes > INT16_MAX) {
+    throw std::invalid_argument("max_nodes is " + std::to_string(limits.max_nodes) + ", not in [1, 32767]");
+  }
   if (indexing_thread) storage_->indexing_thread = std::thread([this] { storage_->run_indexing_thread(); });
 }
 
-Engine::~Engine() {
+Engine::~Engine() { stop_indexing(); }
+
+void Engine::stop_indexing() {
   storage_->progress.stop();
   if (storage_->indexing_thread.joinable()) storage_->indexing_thread.join();
 }
@@ -58,16 +64,10 @@ int Engine::progress_fd() { return storage_->progress.new_fd(); }
 void Engine::Storage::run_indexing_thread() {
   while (progress.wait_for_job()) {
     Retired retired;
-    std::uint64_t done = 0;
+    std::size_t done = 0;
     {
       const std::lock_guard guard(lock);
-      std::size_t most = kSliceTokens;
-      while (most > 0 && !jobs.empty() && work(jobs.front(), most)) {
-        retired.push_back(std::move(jobs.front().closed));
-        jobs.pop_front();
-        ++done;
-      }
-      enforce_memory_limit(retired);
+      done = index_jobs(kSliceTokens, retired);
     }
     if (done > 0) progress.jobs_done(done);
   }
@@ -77,18 +77,25 @@ std::size_t Engine::index_slice(std::size_t most) {
   Storage& s = *storage_;
   Retired retired;
   const std::lock_guard guard(s.lock);
-  while (most > 0 && !s.jobs.empty() && s.work(s.jobs.front(), most)) {
-    retired.push_back(std::move(s.jobs.front().closed));
-    s.jobs.pop_front();
-    s.progress.jobs_done(1);
-  }
-  s.enforce_memory_limit(retired);
+  s.progress.jobs_done(s.index_jobs(most, retired));
   return s.jobs.size();
 }
 
+// Works on the queue until `most` tokens are indexed; returns how many jobs it finished.
+std::size_t Engine::Storage::index_jobs(std::size_t most, Retired& retired) {
+  std::size_t done = 0;
+  while (most > 0 && !jobs.empty() && work(jobs.front(), most, retired)) {
+    retired.sessions.push_back(std::move(jobs.front().closed));
+    jobs.pop_front();
+    ++done;
+  }
+  enforce_memory_limit(retired);
+  return done;
+}
+
 // Does up to `most` tokens of the job and takes them off; true when it is done.
-bool Engine::Storage::work(Job& job, std::size_t& most) {
-  if (job.closed) return share(job, most);
+bool Engine::Storage::work(Job& job, std::size_t& most, Retired& retired) {
+  if (job.closed) return share(job, most, retired);
   SessionEntry* const entry = find(job.verifier, job.request);
   if (entry == nullptr || entry->session.epoch() != job.epoch || !entry->queued) return true;
   const std::size_t before = entry->session.unindexed();
@@ -99,7 +106,7 @@ bool Engine::Storage::work(Job& job, std::size_t& most) {
   return left == 0;
 }
 
-bool Engine::Storage::share(Job& job, std::size_t& most) {
+bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   const Session& session = job.closed->session;
   const RequestOptions& options = session.options();
   const std::span<const Token> text = options.share == Share::kAll ? session.text() : session.output();
@@ -117,7 +124,7 @@ bool Engine::Storage::share(Job& job, std::size_t& most) {
   }
   const std::span<const Token> slice = text.subspan(job.shared, std::min(most, text.size() - job.shared));
   history_bytes -= history->memory_size();
-  history->append(slice);
+  if (auto forgotten = history->append(slice)) retired.indexes.push_back(std::move(*forgotten));
   job.shared += slice.size();
   most -= slice.size();
   const bool done = job.shared == text.size();

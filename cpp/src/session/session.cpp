@@ -18,6 +18,7 @@ void Acceptance::add(const Acceptance& other) {
     for (std::size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
   };
   steps += other.steps;
+  drafts += other.drafts;
   covered += other.covered;
   add_each(verified, other.verified);
   add_each(accepted, other.accepted);
@@ -26,6 +27,11 @@ void Acceptance::add(const Acceptance& other) {
 Session::Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt,
                  std::span<const Token> output)
     : epoch_(epoch), options_(std::move(options)), tokens_(prompt.begin(), prompt.end()), prompt_(prompt.size()) {
+  if (options_.corpora) {
+    auto& named = *options_.corpora;  // in the order of "all", each once
+    std::sort(named.begin(), named.end());
+    named.erase(std::unique(named.begin(), named.end()), named.end());
+  }
   append(output);
 }
 
@@ -49,6 +55,10 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     const bool usable = verified.tail_base == tail_base_ && start == tail_base_ && agreed == 0 && !stopped();
     if (usable) observe(fresh, verified);
     result.stale_tail = !usable;
+  }
+  if (!fresh.empty() && !stopped()) {
+    ++acceptance_.steps;
+    ++unreported_.steps;
   }
   append(fresh);
   return result;
@@ -92,7 +102,7 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
   const auto counted = static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
 
   Acceptance step;
-  step.steps = 1;
+  step.drafts = 1;
   std::vector<std::size_t> depths(tail_.size());
   std::int32_t reached = -1;
   for (std::size_t node = 0; node < tail_.size(); ++node) {
@@ -146,7 +156,7 @@ Cursor Session::cursor_in(const Index& index) {
   auto place = std::find_if(places_.begin(), places_.end(),
                             [&](const Place& known) { return known.index == index.identity(); });
   if (place == places_.end()) {
-    // As many as one draft may ask for; the one longest unused makes room.
+    // As many as one draft may ask for; the first comer makes room.
     if (places_.size() == kMaxSources) places_.erase(places_.begin());
     place = places_.insert(places_.end(), {index.identity(), 0, 0, {}});
   }

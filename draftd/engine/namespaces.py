@@ -1,0 +1,111 @@
+"""Names of namespaces, corpora and tokenizers, and the numbers the core knows them by."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from draftd import native
+from draftd.wire import Namespace
+
+
+class LimitExceeded(Exception):
+    """A limit of the settings would be passed; the message holds it and what was asked."""
+
+
+class UnknownCorpus(LookupError):
+    """A request names a corpus that its namespace does not have; the message names those it has."""
+
+
+class TokenizerMismatch(Exception):
+    """Two fingerprints, or two vocabulary sizes, for one model; the message holds both."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    number: int
+    corpora: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownTokenizer:
+    tenant: str  # * is any
+    model: str
+    fingerprint: str
+    vocabulary_size: int
+
+    def is_of(self, namespace: Namespace) -> bool:
+        return self.tenant in ("*", namespace.tenant) and self.model in ("*", namespace.model)
+
+
+class Namespaces:
+    """The one place where a name becomes a number. What gets different numbers never meets in the core."""
+
+    def __init__(self, core: native.Engine, max_corpora: int) -> None:
+        self._core = core
+        self._max_corpora = max_corpora
+        self._entries: dict[Namespace, _Entry] = {}
+        self._tokenizers: list[_KnownTokenizer] = []
+        self._corpora_published = 0
+        self._lock = threading.Lock()
+
+    def number(self, namespace: Namespace) -> int:
+        """Its number in the core; a namespace begins to exist when it is first named."""
+        with self._lock:
+            return self._entry(namespace).number
+
+    def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:
+        """Requests of that tenant and model ("*": any) state this tokenizer, or none. The first that fits counts."""
+        self._tokenizers.append(_KnownTokenizer(tenant, model, fingerprint, vocabulary_size))
+
+    def check_tokenizer(self, namespace: Namespace, vocabulary_size: int) -> None:
+        """Raises TokenizerMismatch when a request states another tokenizer or vocabulary than the model's."""
+        known = next((tokenizer for tokenizer in self._tokenizers if tokenizer.is_of(namespace)), None)
+        if known is None or namespace.tokenizer is None:
+            return
+        if known.fingerprint != namespace.tokenizer:
+            raise TokenizerMismatch(
+                f"the tokenizer of model {namespace.model} is {known.fingerprint}, the request's is {namespace.tokenizer}"
+            )
+        if vocabulary_size not in (0, known.vocabulary_size):
+            raise TokenizerMismatch(
+                f"tokenizer {known.fingerprint} has {known.vocabulary_size} tokens, the request's has {vocabulary_size}"
+            )
+
+    def corpora(self, namespace: Namespace, names: Iterable[str]) -> list[int]:
+        """Numbers of named corpora. Raises UnknownCorpus."""
+        with self._lock:
+            known = self._entry(namespace).corpora
+            for name in names:
+                if name not in known:
+                    have = ", ".join(sorted(known)) or "none"
+                    raise UnknownCorpus(f"no corpus {name!r} in namespace {namespace}; it has: {have}")
+            return [known[name] for name in names]
+
+    def publish(self, namespace: Namespace, name: str, index: native.Index) -> None:
+        with self._lock:
+            entry = self._entry(namespace)
+            replaced = entry.corpora.get(name)
+            if replaced is None and len(entry.corpora) >= self._max_corpora:
+                raise LimitExceeded(
+                    f"namespace {namespace} has {len(entry.corpora)} corpora, the most allowed (engine.max_corpora): "
+                    "remove one first"
+                )
+            if replaced is not None:
+                self._core.withdraw_corpus(entry.number, replaced)
+            # A number is never used again: a request that named the old corpus does not read its successor by chance.
+            self._corpora_published += 1
+            entry.corpora[name] = self._corpora_published
+            self._core.publish_corpus(entry.number, self._corpora_published, index)
+
+    def withdraw(self, namespace: Namespace, name: str) -> None:
+        with self._lock:
+            entry = self._entry(namespace)
+            number = entry.corpora.pop(name, None)
+            if number is not None:
+                self._core.withdraw_corpus(entry.number, number)
+
+    def _entry(self, namespace: Namespace) -> _Entry:
+        entry = self._entries.get(namespace)
+        if entry is None:
+            entry = self._entries[namespace] = _Entry(self._core.create_namespace())
+        return entry

@@ -1,0 +1,102 @@
+"""What the engine counted, for metrics and benches."""
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from draftd import native
+from draftd.wire import Reason, Status
+
+LATENCY_BOUNDS = [50e-6 * 2**i for i in range(12)]  # seconds: 50 us to 0.1 s
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counters since the start, and sizes now. Entry 0 of a `..._per_position` is the first drafted depth."""
+
+    steps: int
+    """Verify steps of requests: commits that brought new tokens."""
+    drafts: int
+    """Of them, those that used a tail; vLLM's num_drafts."""
+    covered_steps: int
+    """Of them, those that accepted at least one node."""
+    draft_tokens: int
+    """Nodes of these tails that went through the target; vLLM's num_draft_tokens."""
+    accepted_tokens: int
+    verified_per_position: list[int]
+    accepted_per_position: list[int]
+    drafted_per_position: list[int]
+    """Nodes delivered, whether verified or not."""
+    delivered_tails: int
+    """Tails with at least one node."""
+    empty_tails: dict[str, int]
+    """By Reason."""
+    row_errors: dict[str, int]
+    """By Status."""
+    frame_errors: dict[str, int]
+    """By Status."""
+    stale_tails: int
+    ignored_closes: int
+    evicted_sessions: int
+    acceptance_of_requests: float
+    """Sum of accepted / verified over closed requests; divided by requests_measured, the mean per request."""
+    requests_measured: int
+    draft_latency_bounds: list[float]
+    """Seconds; the last count is of all above."""
+    draft_latency_counts: list[int]
+    draft_latency_sum: float
+    sessions: int
+    verifiers: int
+    index_bytes: dict[str, int]
+    """By kind: own, history, group, corpus."""
+    index_tokens: dict[str, int]
+
+
+@dataclass(slots=True)
+class Counters:
+    """What is counted outside of the core."""
+
+    frame_errors: Counter[Status] = field(default_factory=Counter)
+    sync_errors: Counter[Status] = field(default_factory=Counter)
+    shed: int = 0
+    latency_counts: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BOUNDS) + 1))
+    latency_sum: float = 0.0
+
+    def drafted_in(self, seconds: float) -> None:
+        self.latency_counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        self.latency_sum += seconds
+
+
+def collect(core: native.Engine, counters: Counters) -> Statistics:
+    figures: dict[str, Any] = core.statistics()
+    empty = Counter({Reason(code): count for code, count in enumerate(figures["empty_tails"])})
+    empty[Reason.NOT_ASKED] -= counters.shed  # the core was not asked, but the drafter was
+    empty[Reason.SHED] += counters.shed
+    rows = counters.sync_errors + Counter({Status(code): count for code, count in enumerate(figures["row_errors"])})
+    return Statistics(
+        steps=figures["steps"],
+        drafts=figures["drafts"],
+        covered_steps=figures["covered_steps"],
+        draft_tokens=sum(figures["verified_per_position"]),
+        accepted_tokens=sum(figures["accepted_per_position"]),
+        verified_per_position=figures["verified_per_position"],
+        accepted_per_position=figures["accepted_per_position"],
+        drafted_per_position=figures["delivered_per_position"],
+        delivered_tails=figures["delivered_tails"],
+        empty_tails={reason.name: empty[reason] for reason in Reason if Reason.NOT_EMPTY < reason < Reason.LATE},
+        row_errors={status.name: rows[status] for status in Status if status != Status.OK},
+        frame_errors={status.name: counters.frame_errors[status] for status in Status if status != Status.OK},
+        stale_tails=figures["stale_tails"],
+        ignored_closes=figures["ignored_closes"],
+        evicted_sessions=figures["evicted_sessions"],
+        acceptance_of_requests=figures["acceptance_of_requests"],
+        requests_measured=figures["requests_measured"],
+        draft_latency_bounds=LATENCY_BOUNDS,
+        draft_latency_counts=list(counters.latency_counts),
+        draft_latency_sum=counters.latency_sum,
+        sessions=figures["sessions"],
+        verifiers=figures["verifiers"],
+        index_bytes={kind: size["bytes"] for kind, size in figures["index"].items()},
+        index_tokens={kind: size["tokens"] for kind, size in figures["index"].items()},
+    )

@@ -1,0 +1,282 @@
+"""One engine step, from bytes to bytes. The page to read first.
+
+A verifier sends one StepBatch per step of its engine: what became of the last drafts, and the wish for the next. The
+order here is the order of the protocol: closes, opens, commits, drafts. The hot part is one call into the core for
+the whole batch, on columns that pass through Python unread.
+"""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from draftd import native
+from draftd.config import EngineSettings
+from draftd.engine.namespaces import Namespaces
+from draftd.engine.opening import Opener
+from draftd.engine.statistics import Counters, Statistics, collect
+from draftd.wire import (
+    PROTOCOL,
+    DraftTail,
+    Error,
+    Frame,
+    Hello,
+    HelloReply,
+    Namespace,
+    Reason,
+    RowError,
+    Status,
+    StepBatch,
+    StepReply,
+    TailKind,
+    VerifyCommit,
+)
+
+_log = logging.getLogger("draftd.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Send `reply` once `Engine.indexed(ticket)`; ticket 0 is at once."""
+
+    reply: bytes
+    ticket: int = 0
+
+
+class Rejected(Exception):
+    """A frame that can't be taken as a whole. Nothing of it was applied."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Engine:
+    """Answers the frames of all verifiers. Thread-safe; every transport of a server shares one."""
+
+    def __init__(self, settings: EngineSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.incarnation = secrets.randbits(64)
+        self._settings = settings
+        self._clock = clock
+        self._core = native.Engine(
+            session_ttl=settings.session_ttl,
+            memory_limit=settings.memory_limit,
+            history_limit=settings.history_limit,
+            max_nodes=settings.max_nodes,
+        )
+        self._namespaces = Namespaces(self._core, settings.max_corpora)
+        self._opener = Opener(self._core, self._namespaces, settings.memory_limit)
+        self._counters = Counters()
+        self._last_seen: dict[int, float] = {}  # verifiers that said hello, by incarnation
+        self._lock = threading.Lock()  # guards _last_seen
+
+    def handle(self, frame: bytes, *, shed: bool = False) -> Answer:
+        """Answers one frame. Never raises for what a peer sent: that becomes an Error frame, and is counted.
+
+        `shed`: the drafter is behind; commits are taken, drafts are left out.
+        """
+        message = Frame()
+        try:
+            self._parse(frame, message)
+            match message.WhichOneof("body"):
+                case "step":
+                    return self._step(message.step, shed)
+                case "hello":
+                    return self._hello(message.hello)
+                case other:
+                    raise Rejected(Status.MALFORMED, f"a drafter takes hello and step, not {other or 'nothing'}")
+        except Rejected as rejected:
+            return self._error(message, rejected.status, str(rejected))
+        except Exception:
+            _log.exception("a frame of %d bytes failed", len(frame))
+            return self._error(message, Status.INTERNAL, "a defect of the drafter; its log says more")
+
+    def _parse(self, frame: bytes, message: Frame) -> None:
+        limit = self._settings.max_frame_bytes
+        if len(frame) > limit:
+            raise Rejected(
+                Status.LIMIT_EXCEEDED, f"a frame of {len(frame)} bytes; at most {limit} (engine.max_frame_bytes)"
+            )
+        try:
+            message.ParseFromString(frame)
+        except DecodeError as error:
+            raise Rejected(Status.MALFORMED, f"no Frame: {error}") from None
+
+    def _error(self, message: Frame, status: Status, why: str) -> Answer:
+        self._counters.frame_errors[status] += 1
+        error = Error(status=int(status), message=why, step=message.step.step)
+        return Answer(Frame(error=error).SerializeToString())
+
+    def _hello(self, hello: Hello) -> Answer:
+        if hello.protocol != PROTOCOL:
+            raise Rejected(Status.UNSUPPORTED_VERSION, f"protocol {hello.protocol}; this drafter speaks {PROTOCOL}")
+        with self._lock:
+            self._last_seen[hello.incarnation] = self._clock()
+        _log.info("verifier %r says hello, incarnation %016x", hello.verifier, hello.incarnation)
+        reply = HelloReply(
+            protocol=PROTOCOL,
+            version=version("draftd"),
+            incarnation=self.incarnation,
+            kinds=[int(TailKind.TREE), int(TailKind.CHAIN)],
+            max_nodes=self._settings.max_nodes,
+            max_rows=self._settings.max_rows,
+            max_frame_bytes=self._settings.max_frame_bytes,
+        )
+        return Answer(Frame(hello_reply=reply).SerializeToString())
+
+    def _step(self, batch: StepBatch, shed: bool) -> Answer:
+        now = self._clock()
+        verifier = batch.verifier
+        self._check(batch, now)
+        columns = _columns(batch.commit, shed)
+        errors: list[RowError] = []
+
+        if batch.close.request:
+            self._core.close(verifier, batch.close.request, batch.close.epoch, now)
+        for sync in batch.sync:
+            if error := self._opener.open(verifier, sync, now):
+                self._counters.sync_errors[Status(error.status)] += 1
+                errors.append(error)
+        began = time.perf_counter()
+        tails = self._core.step(verifier, now, columns, batch.budget, batch.min_survival)
+        seconds = time.perf_counter() - began
+
+        if batch.commit.request:
+            self._counters.drafted_in(seconds)
+        if any(tails.status):
+            errors += _row_errors(batch.commit, tails)
+        reply = StepReply(
+            drafter=self.incarnation,
+            step=batch.step,
+            tail=self._tail(batch.commit, tails, shed),
+            errors=errors,
+            core_micros=round(seconds * 1e6),
+        )
+        return Answer(Frame(reply=reply).SerializeToString(), self._core.ticket() if batch.wait else 0)
+
+    def _check(self, batch: StepBatch, now: float) -> None:
+        """Refuses a batch as a whole, before any of it is applied."""
+        with self._lock:
+            if batch.verifier not in self._last_seen:
+                raise Rejected(Status.NEED_HELLO, "unknown verifier: say hello, then sync the requests anew")
+            self._last_seen[batch.verifier] = now
+        if batch.step == 0:
+            raise Rejected(Status.MALFORMED, "step 0 is for tails nobody asked for")
+        rows = len(batch.commit.request) // 4
+        if rows > self._settings.max_rows:
+            raise Rejected(Status.LIMIT_EXCEEDED, f"{rows} rows; at most {self._settings.max_rows} (engine.max_rows)")
+        if not 0.0 <= batch.min_survival <= 1.0:
+            raise Rejected(Status.MALFORMED, f"min_survival {batch.min_survival} is not in [0, 1]")
+        closes = len(batch.close.reason)
+        if not len(batch.close.request) == len(batch.close.epoch) == 4 * closes:
+            raise Rejected(Status.MALFORMED, f"close: columns request and epoch do not have {closes} entries, as reason")
+
+    def _tail(self, commit: VerifyCommit, tails: native.Tails, shed: bool) -> DraftTail:
+        reasons = tails.reason
+        if shed:
+            # The core was asked for commits only; rows that wanted a draft are told why there is none.
+            shown = np.frombuffer(reasons, np.uint8).copy()
+            left_out = (np.frombuffer(commit.max_nodes, "<u2") > 0) & (shown == Reason.NOT_ASKED)
+            shown[left_out] = Reason.SHED
+            self._counters.shed += int(left_out.sum())
+            reasons = shown.tobytes()
+        return DraftTail(
+            request=commit.request,
+            epoch=commit.epoch,
+            base=tails.base,
+            status=tails.status,
+            reason=reasons,
+            kind=tails.kind,
+            node_end=tails.node_end,
+            tokens=tails.tokens,
+            parents=tails.parents,
+            survival=tails.survival,
+            source=tails.source,
+        )
+
+    def indexed(self, ticket: int) -> bool:
+        """Whether all text sent before `ticket` is indexed."""
+        return self._core.indexed(ticket)
+
+    def wait_indexed(self, ticket: int, timeout: float) -> bool:
+        """Blocks for at most `timeout` seconds, the interpreter's lock released."""
+        return self._core.wait_indexed(ticket, timeout)
+
+    def indexed_fileno(self) -> int:
+        """A new eventfd, readable after indexing made progress; one per waiter. Closed with the engine."""
+        return self._core.fileno()
+
+    def expire(self) -> int:
+        """Drops verifiers and requests silent for longer than engine.session_ttl; how many requests."""
+        now = self._clock()
+        with self._lock:
+            silent = [key for key, seen in self._last_seen.items() if seen < now - self._settings.session_ttl]
+            for incarnation in silent:
+                del self._last_seen[incarnation]
+        return self._core.expire(now)
+
+    def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:
+        """Requests of that tenant and model ("*": any) that state another tokenizer are refused."""
+        self._namespaces.know_tokenizer(tenant, model, fingerprint, vocabulary_size)
+
+    def publish_corpus(self, namespace: Namespace, name: str, index: native.Index) -> None:
+        """Whole and at once, in place of one of the same name. `index` must not change any more.
+
+        Raises LimitExceeded."""
+        self._namespaces.publish(namespace, name, index)
+
+    def withdraw_corpus(self, namespace: Namespace, name: str) -> None:
+        """Drafts stop reading it; that there is none is no error."""
+        self._namespaces.withdraw(namespace, name)
+
+    def statistics(self) -> Statistics:
+        return collect(self._core, self._counters)
+
+    def close(self) -> None:
+        """Stops indexing. What is sent afterwards is answered, but waits for nothing that is not indexed yet."""
+        self._core.stop_indexing()
+
+
+def _columns(commit: VerifyCommit, shed: bool) -> native.StepColumns:
+    """Raises Rejected when they do not fit together."""
+    try:
+        return native.StepColumns(
+            request=commit.request,
+            epoch=commit.epoch,
+            start=commit.start,
+            token_end=commit.token_end,
+            tokens=commit.tokens,
+            tail_base=commit.tail_base,
+            verified=commit.verified,
+            bitmap_end=commit.bitmap_end,
+            bitmap=commit.bitmap,
+            max_nodes=bytes(len(commit.max_nodes)) if shed else commit.max_nodes,
+        )
+    except ValueError as error:
+        raise Rejected(Status.MALFORMED, f"commit: {error}") from None
+
+
+def _row_errors(commit: VerifyCommit, tails: native.Tails) -> list[RowError]:
+    """A RowError with its message for every row of the commit that was not taken."""
+    request, epoch = np.frombuffer(commit.request, "<u4"), np.frombuffer(commit.epoch, "<u4")
+    start, token_end = np.frombuffer(commit.start, "<u4"), np.frombuffer(commit.token_end, "<u4")
+    tokens, detail = np.frombuffer(commit.tokens, "<i4"), np.frombuffer(tails.detail, "<u4")
+    errors = []
+    for row in np.flatnonzero(np.frombuffer(tails.status, np.uint8)):
+        status = Status(tails.status[row])
+        match status:
+            case Status.INVALID_TOKEN:
+                first = token_end[row - 1] if row > 0 else 0
+                message = f"token {detail[row]} of the commit is {tokens[first + detail[row]]}: not in the vocabulary"
+            case Status.STALE_EPOCH:
+                message = f"epoch {epoch[row]} is older than the one open"
+            case _:
+                message = f"a commit from {start[row]} on does not join what is known here: send DraftSync"
+        errors.append(RowError(request=int(request[row]), epoch=int(epoch[row]), status=int(status), message=message))
+    return errors
