@@ -60,12 +60,13 @@ def fill_commit(
     """All columns but request, epoch and tokens. `starts` are the committed lengths before `tokens`."""
     rows = len(mirrors)
     commit.start = u32_column(starts)
-    commit.token_end = u32_column(accumulate(map(len, tokens)))
-    known = [mirror.has_tail for mirror in mirrors]
-    if False in known:
-        commit.tail_base = u32_column(
-            start if has_tail else NO_TAIL for start, has_tail in zip(starts, known, strict=True)
-        )
+    lengths = list(map(len, tokens))
+    commit.token_end = u32_column(accumulate(lengths))
+    has_tails = [mirror.has_tail for mirror in mirrors]
+    if 0 in lengths or False in has_tails:
+        # A row without tokens verified nothing: it only asks for a draft.
+        used = (length > 0 and has_tail for length, has_tail in zip(lengths, has_tails, strict=True))
+        commit.tail_base = u32_column(start if use else NO_TAIL for start, use in zip(starts, used, strict=True))
     else:
         commit.tail_base = commit.start
     commit.max_nodes = max_nodes.to_bytes(2, "little") * rows
