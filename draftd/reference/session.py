@@ -5,82 +5,37 @@ socket or an index; the engine carries the effects out. No session (None) stands
 not know: never opened, closed, or expired.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
+from enum import Enum, auto
 
-ANY_VOCABULARY = 2**31 - 1
-"""Ids are below this when the vocabulary is not stated."""
-
-NO_TAIL = 2**32 - 1
-ALL_NODES = -1
-BY_BITMAP = -2
-
-
-class Status(IntEnum):
-    """What became of an event; the numbers of the wire catalogue."""
-
-    OK = 0
-    NEED_SYNC = 1
-    STALE_EPOCH = 2
-    INVALID_TOKEN = 3
-
-
-class Reason(IntEnum):
-    """Why a tail is empty; the numbers of the wire catalogue."""
-
-    NOT_EMPTY = 0
-    NO_MATCH = 1
-    NOT_ASKED = 2
-    BELOW_THRESHOLD = 3
-    STOPPED = 4
-    LENGTH_LIMIT = 5
-    BUDGET_SPENT = 6
-    REFUSED = 7
+from draftd.reference.events import (
+    ALL_NODES,
+    BY_BITMAP,
+    NO_TAIL,
+    Close,
+    Commit,
+    CountIgnoredClose,
+    CountOutcome,
+    CountStaleTail,
+    CountStep,
+    CutIndex,
+    Delivered,
+    Effect,
+    Event,
+    GrowIndex,
+    Open,
+    Options,
+    Reason,
+    Share,
+    ShareText,
+    Status,
+    Tail,
+)
 
 
-class Share(IntEnum):
-    """What of a request enters the shared history when it closes; the numbers of the wire catalogue."""
-
-    OUTPUTS = 0
-    GROUP = 1
-    ALL = 2
-    NOTHING = 3
-
-
-class State(IntEnum):
-    GENERATING = 0
-    STOPPED = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a request says of itself when it opens."""
-
-    vocabulary_size: int = 0
-    stop_ids: frozenset[int] = frozenset()
-    max_new_tokens: int | None = None
-    chain: bool = False
-    max_nodes: int = 0
-    share: Share = Share.OUTPUTS
-    hide_history: bool = False
-    group: str = ""
-    corpora: frozenset[int] | None = None
-    """Corpora it reads; None: all of its namespace."""
-
-    def bad_token(self, tokens: Sequence[int]) -> int | None:
-        """Position of the first id outside the vocabulary."""
-        limit = self.vocabulary_size or ANY_VOCABULARY
-        return next((position for position, token in enumerate(tokens) if not 0 <= token < limit), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """A draft as it was delivered: nodes in tree order, parent -1 is the root at `base` committed tokens."""
-
-    base: int
-    tokens: tuple[int, ...]
-    parents: tuple[int, ...]
+class State(Enum):
+    GENERATING = auto()
+    STOPPED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +49,7 @@ class Session:
 
     options: Options
     tail: Tail | None = None
-    """The last draft delivered."""
+    """The last draft delivered, unless it was empty or something was committed since."""
 
     @property
     def stop_position(self) -> int | None:
@@ -110,88 +65,6 @@ class Session:
     def text(self) -> tuple[int, ...]:
         """What counts: everything up to the stop id and with it."""
         return self.tokens if self.stop_position is None else self.tokens[: self.stop_position + 1]
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    epoch: int
-    prompt: tuple[int, ...]
-    output: tuple[int, ...]
-    options: Options
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """`verified` nodes of the tail of base `tail_base` went through the target and `tokens` came out of it."""
-
-    epoch: int
-    start: int
-    tokens: tuple[int, ...]
-    tail_base: int = NO_TAIL
-    verified: int = ALL_NODES
-    bitmap: tuple[bool, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """A draft left for the verifier."""
-
-    tail: Tail
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """The verifier was silent for longer than the time to live."""
-
-
-Event = Open | Commit | Close | Delivered | Silence
-
-
-@dataclass(frozen=True, slots=True)
-class RestartIndex:
-    """The request's own index is that of a fresh request with this text."""
-
-    text: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GrowIndex:
-    text: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShareText:
-    """This text enters the history of the namespace, or that of the group, as one document."""
-
-    group: str | None
-    text: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CountOutcome:
-    """What a verification said about the tail: nodes at each depth, the first drafted position first."""
-
-    verified: tuple[int, ...]
-    accepted: int
-    """Length of the accepted path."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountStaleTail:
-    """A commit named a tail that was not the last one, or not at its place."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountIgnoredClose:
-    """A close of an unknown request or of an older opening."""
-
-
-Effect = RestartIndex | GrowIndex | ShareText | CountOutcome | CountStaleTail | CountIgnoredClose
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,20 +87,18 @@ def apply(session: Session | None, event: Event) -> Transition:
         case Close():
             return _close(session, event)
         case Delivered():
-            return Transition(session and replace(session, tail=event.tail))
-        case Silence():
-            return Transition(None)
+            return Transition(session and replace(session, tail=event.tail if event.tail.tokens else None))
 
 
 def _open(session: Session | None, event: Open) -> Transition:
-    if session is not None and session.epoch > event.epoch:
-        return Transition(session, Status.STALE_EPOCH)
     tokens = event.prompt + event.output
     bad = event.options.bad_token(tokens)
     if bad is not None:
         return Transition(session, Status.INVALID_TOKEN, bad)
+    if session is not None and session.epoch > event.epoch:
+        return Transition(session, Status.STALE_EPOCH)
     opened = Session(event.epoch, len(event.prompt), tokens, event.options)
-    return Transition(opened, effects=(RestartIndex(opened.text),))
+    return Transition(opened, effects=(GrowIndex(opened.text),))
 
 
 def _commit(session: Session | None, event: Commit) -> Transition:
@@ -241,14 +112,15 @@ def _commit(session: Session | None, event: Commit) -> Transition:
     if event.start > len(session.tokens):
         return Transition(session, Status.NEED_SYNC)
     agreed = _agreement(session.tokens, event)
-    repeated = agreed == event.start + len(event.tokens)
-    if not repeated and agreed < session.prompt_length:
+    fresh = event.tokens[agreed - event.start :]
+    if not fresh:
+        return Transition(session)
+    if agreed < session.prompt_length:
         return Transition(session, Status.NEED_SYNC)
-    if repeated:
-        committed = session
-    else:
-        committed = replace(session, tokens=session.tokens[:agreed] + event.tokens[agreed - event.start :])
-    effects = _index_effects(session, committed) + _outcome_effects(committed, event, repeated)
+    kept = replace(session, tokens=session.tokens[:agreed], tail=None)
+    committed = replace(kept, tokens=kept.tokens + fresh)
+    counted = (CountStep(),) if kept.state is State.GENERATING else ()
+    effects = counted + _outcome_effects(session, committed, event) + _index_effects(session, committed, agreed)
     return Transition(committed, effects=effects)
 
 
@@ -261,22 +133,21 @@ def _agreement(tokens: tuple[int, ...], event: Commit) -> int:
     return event.start + len(overlap)
 
 
-def _index_effects(before: Session, after: Session) -> tuple[Effect, ...]:
-    if after.text[: len(before.text)] != before.text:
-        return (RestartIndex(after.text),)
-    grown = after.text[len(before.text) :]
-    return (GrowIndex(grown),) if grown else ()
+def _index_effects(before: Session, after: Session, agreed: int) -> tuple[Effect, ...]:
+    kept = min(agreed, len(before.text))
+    grown = after.text[kept:]
+    cut = (CutIndex(kept),) if kept < len(before.text) else ()
+    return (*cut, GrowIndex(grown)) if grown else cut
 
 
-def _outcome_effects(session: Session, event: Commit, repeated: bool) -> tuple[Effect, ...]:
+def _outcome_effects(before: Session, after: Session, event: Commit) -> tuple[Effect, ...]:
     if event.tail_base == NO_TAIL:
         return ()
-    tail = session.tail
-    if tail is None or repeated or not tail.base == event.tail_base == event.start:
+    tail = before.tail
+    if tail is None or not tail.base == event.tail_base == event.start:
         return (CountStaleTail(),)
     verified = _verified_nodes(tail, event)
-    counted = session.text[event.start : event.start + len(event.tokens)]
-    return (CountOutcome(_nodes_per_depth(tail, verified), _accepted_length(tail, verified, counted)),)
+    return (CountOutcome(_nodes_per_depth(tail, verified), _accepted_length(tail, verified, after.text[tail.base :])),)
 
 
 def _verified_nodes(tail: Tail, event: Commit) -> list[bool]:
@@ -328,25 +199,27 @@ def _share_effects(session: Session) -> tuple[Effect, ...]:
     match session.options.share:
         case Share.OUTPUTS:
             shared = ShareText(None, output)
-        case Share.GROUP:
+        case Share.GROUP if session.options.group:
             shared = ShareText(session.options.group, output)
         case Share.ALL:
             shared = ShareText(None, session.text)
-        case Share.NOTHING:
+        case _:
             return ()
     return (shared,) if shared.text else ()
 
 
-def allowed_nodes(session: Session, asked: int, engine_limit: int) -> tuple[int, Reason]:
+def allowed_nodes(session: Session, asked: int) -> tuple[int, Reason]:
     """Nodes the next draft may have, and when it may have none, why."""
     if asked == 0:
         return 0, Reason.NOT_ASKED
     if session.state is State.STOPPED:
         return 0, Reason.STOPPED
-    limits = [asked, engine_limit]
+    limits = [asked]
     if session.options.max_nodes:
         limits.append(session.options.max_nodes)
     if session.options.max_new_tokens is not None:
-        limits.append(session.options.max_new_tokens - (len(session.tokens) - session.prompt_length) - 1)
+        # The last token allowed comes from the verifier itself.
+        output_length = len(session.tokens) - session.prompt_length
+        limits.append(session.options.max_new_tokens - output_length - 1)
     allowed = min(limits)
     return (allowed, Reason.NOT_EMPTY) if allowed >= 1 else (0, Reason.LENGTH_LIMIT)

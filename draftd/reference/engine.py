@@ -1,0 +1,304 @@
+"""The engine, slow and readable: the twin of native.Engine, with the same calls, columns and answers.
+
+It carries out what `session` decides and what `draft` proposes. Two things it does not model: bytes, so that no limit
+makes it forget anything, and threads, so that `index_slice` alone indexes what waits.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from draftd.reference.columns import StepColumns, TailRow, Tails, pack_tails, unpacked
+from draftd.reference.draft import Growth, Wish, draft
+from draftd.reference.events import (
+    ANY_VOCABULARY,
+    Close,
+    Commit,
+    CountIgnoredClose,
+    CountOutcome,
+    CountStaleTail,
+    CountStep,
+    CutIndex,
+    Delivered,
+    Effect,
+    GrowIndex,
+    Open,
+    Options,
+    Reason,
+    Share,
+    ShareText,
+    Source,
+    Status,
+    Tail,
+    TailKind,
+)
+from draftd.reference.figures import Acceptance, Figures
+from draftd.reference.index import Index
+from draftd.reference.session import Session, Transition, allowed_nodes, apply
+from draftd.reference.texts import IndexJob, Namespace, OwnText, ShareJob
+
+__all__ = ["Engine", "Index", "StepColumns"]
+
+INLINE_TOKENS = 256
+"""Tokens of one request that a step indexes itself; what is longer waits for `index_slice`."""
+
+BYTES_PER_TOKEN = 64
+"""What a token may cost: an opening that could not fit in the memory limit is refused."""
+
+MOST_CORPORA = 11
+
+Key = tuple[int, int]
+"""Verifier and handle of a request."""
+
+
+@dataclass
+class Entry:
+    """A session and what belongs to it."""
+
+    session: Session
+    namespace: Namespace
+    last_used: float
+    own: OwnText = field(default_factory=OwnText)
+    acceptance: Acceptance = field(default_factory=Acceptance)
+    queued: bool = False
+    """Its text waits for `index_slice`."""
+
+
+class Engine:
+    """draftd/native/_core.pyi says what each call means."""
+
+    def __init__(
+        self, session_ttl: float, memory_limit: int, history_limit: int, max_nodes: int, indexing_thread: bool
+    ) -> None:
+        if indexing_thread or history_limit < 0:
+            raise ValueError("the reference engine has no indexing thread, and limits are not negative")
+        self._session_ttl = session_ttl
+        self._memory_limit = memory_limit
+        self._max_nodes = max_nodes
+        self._namespaces: list[Namespace] = []
+        self._entries: dict[Key, Entry] = {}
+        self._last_seen: dict[int, float] = {}
+        self._jobs: list[IndexJob | ShareJob] = []
+        self._figures = Figures()
+
+    def create_namespace(self) -> int:
+        self._namespaces.append(Namespace())
+        return len(self._namespaces) - 1
+
+    def publish_corpus(self, namespace: int, corpus: int, index: Index) -> None:
+        corpora = self._namespaces[namespace].corpora
+        if corpus not in corpora and len(corpora) == MOST_CORPORA:
+            raise ValueError(f"a namespace holds at most {MOST_CORPORA} corpora")
+        corpora[corpus] = index
+
+    def withdraw_corpus(self, namespace: int, corpus: int) -> None:
+        self._namespaces[namespace].corpora.pop(corpus, None)
+
+    def open(
+        self,
+        *,
+        verifier: int,
+        request: int,
+        epoch: int,
+        namespace: int,
+        vocabulary_size: int,
+        prompt: bytes,
+        output: bytes,
+        stop_ids: bytes,
+        max_new_tokens: int | None,
+        chain: bool,
+        max_nodes: int,
+        share: int,
+        group: str,
+        hide_history: bool,
+        corpora: list[int] | None,
+        now: float,
+    ) -> tuple[int, int]:
+        options = Options(
+            vocabulary=min(vocabulary_size or ANY_VOCABULARY, ANY_VOCABULARY),
+            stop_ids=frozenset(unpacked("<i4", stop_ids)),
+            max_new_tokens=max_new_tokens,
+            chain=chain,
+            max_nodes=max_nodes,
+            share=Share(share),
+            hide_history=hide_history,
+            group=group,
+            corpora=None if corpora is None else frozenset(corpora),
+        )
+        opening = Open(epoch, tuple(unpacked("<i4", prompt)), tuple(unpacked("<i4", output)), options)
+        return self._open((verifier, request), opening, self._namespaces[namespace], now)
+
+    def _open(self, key: Key, opening: Open, namespace: Namespace, now: float) -> tuple[Status, int]:
+        before = self._entries.get(key)
+        transition = apply(before.session if before else None, opening)
+        if transition.status is Status.INVALID_TOKEN:
+            return transition.status, transition.detail
+        length = len(opening.prompt) + len(opening.output)
+        if length * BYTES_PER_TOKEN > self._memory_limit:
+            return Status.LIMIT_EXCEEDED, length
+        self._last_seen[key[0]] = now
+        if transition.status is Status.OK and transition.session:
+            entry = self._entries[key] = Entry(transition.session, namespace, now)
+            self._carry_out(transition.effects, entry)
+            self._index_inline(key, entry)
+        return transition.status, 0
+
+    def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
+        rows = zip(unpacked("<u4", request), unpacked("<u4", epoch), strict=True)
+        return bytes(self._close((verifier, handle), epoch, now) for handle, epoch in rows)
+
+    def _close(self, key: Key, epoch: int, now: float) -> Status:
+        entry = self._entries.get(key)
+        transition = apply(entry.session if entry else None, Close(epoch))
+        self._carry_out(transition.effects, entry)
+        if entry and transition.session is None:
+            self._last_seen[key[0]] = now
+            self._figures.count_closed(entry.acceptance)
+            shared = [effect for effect in transition.effects if isinstance(effect, ShareText)]
+            group, text = (shared[0].group, shared[0].text) if shared else (None, ())
+            self._jobs.append(ShareJob(entry.namespace, group, text))
+            del self._entries[key]
+        return transition.status
+
+    def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
+        """Takes the commits of all rows, then drafts for all rows."""
+        if verifier in self._last_seen:
+            self._last_seen[verifier] = now
+        keys = [(verifier, handle) for handle in unpacked("<u4", columns.request)]
+        rows = zip(keys, columns.commits(), strict=True)
+        transitions = [self._commit(key, commit, now) for key, commit in rows]
+        entries = [
+            self._entries[key] if transition.status is Status.OK else None
+            for key, transition in zip(keys, transitions, strict=True)
+        ]
+        asked = [min(nodes, self._max_nodes) for nodes in unpacked("<u2", columns.max_nodes)]
+        wishes = [self._wish(entry, nodes) for entry, nodes in zip(entries, asked, strict=True)]
+        wanted = sum(wish.max_nodes for wish, _ in wishes)
+        growths = draft([wish for wish, _ in wishes], budget or wanted, min_survival)
+        return pack_tails(
+            [
+                self._deliver(entry, transition, reason, growth)
+                for entry, transition, (_, reason), growth in zip(entries, transitions, wishes, growths, strict=True)
+            ]
+        )
+
+    def _commit(self, key: Key, commit: Commit, now: float) -> Transition:
+        entry = self._entries.get(key)
+        transition = apply(entry.session if entry else None, commit)
+        self._figures.count_status(transition.status)
+        if entry and transition.session and transition.status is Status.OK:
+            entry.session = transition.session
+            entry.last_used = now
+            self._carry_out(transition.effects, entry)
+            self._index_inline(key, entry)
+        return transition
+
+    def _wish(self, entry: Entry | None, asked: int) -> tuple[Wish, Reason]:
+        if entry is None:
+            return Wish(text=(), sources=()), Reason.REFUSED
+        session, options = entry.session, entry.session.options
+        nodes, reason = allowed_nodes(session, asked)
+        wish = Wish(
+            text=session.text,
+            sources=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.sources(options)],
+            fill=None if options.hide_history else entry.namespace.history,
+            stop_ids=tuple(options.stop_ids),
+            vocabulary=options.vocabulary,
+            max_nodes=nodes,
+            chain=options.chain,
+        )
+        return wish, reason
+
+    def _deliver(self, entry: Entry | None, transition: Transition, reason: Reason, growth: Growth) -> TailRow:
+        tree = growth.tree
+        if reason is Reason.NOT_EMPTY and not tree.tokens:
+            reason = _empty_because(growth)
+        self._figures.count_tail(tree.parents, reason)
+        if entry is None:
+            return TailRow(transition.status, reason, detail=transition.detail)
+        base = len(entry.session.tokens)
+        delivered = apply(entry.session, Delivered(Tail(base, tuple(tree.tokens), tuple(tree.parents))))
+        if delivered.session:
+            entry.session = delivered.session
+        kind = TailKind.CHAIN if entry.session.options.chain else TailKind.TREE
+        return TailRow(transition.status, reason, base, kind, tree=tree)
+
+    def _carry_out(self, effects: tuple[Effect, ...], entry: Entry | None) -> None:
+        for effect in effects:
+            match effect:
+                case GrowIndex(text) if entry:
+                    entry.own.grow(text)
+                case CutIndex(length) if entry:
+                    entry.own.cut(length)
+                case CountStep():
+                    self._figures.steps += 1
+                case CountOutcome() if entry:
+                    entry.acceptance.add(effect)
+                    self._figures.acceptance.add(effect)
+                case CountStaleTail():
+                    self._figures.stale_tails += 1
+                case CountIgnoredClose():
+                    self._figures.ignored_closes += 1
+
+    def _index_inline(self, key: Key, entry: Entry) -> None:
+        if entry.queued:
+            return
+        entry.own.index_some(INLINE_TOKENS)
+        if entry.own.unindexed:
+            entry.queued = True
+            self._jobs.append(IndexJob(key, entry.session.epoch))
+
+    def index_slice(self, max_tokens: int) -> int:
+        while max_tokens > 0 and self._jobs:
+            worked, done = self._work(self._jobs[0], max_tokens)
+            if not done:
+                break
+            max_tokens -= worked
+            del self._jobs[0]
+        return len(self._jobs)
+
+    def _work(self, job: IndexJob | ShareJob, most: int) -> tuple[int, bool]:
+        """Does up to `most` tokens of the job; returns how many it were and whether that was all."""
+        if isinstance(job, ShareJob):
+            return job.share_some(most), job.shared == len(job.text)
+        entry = self._entries.get(job.key)
+        if entry is None or entry.session.epoch != job.epoch or not entry.queued:
+            return 0, True
+        worked = entry.own.index_some(most)
+        entry.queued = entry.own.unindexed > 0
+        return worked, not entry.queued
+
+    def expire(self, now: float) -> int:
+        oldest = now - self._session_ttl
+        silent = {verifier for verifier, seen in self._last_seen.items() if seen < oldest}
+        idle = [key for key, entry in self._entries.items() if key[0] in silent or entry.last_used < oldest]
+        for key in idle:
+            del self._entries[key]
+        for verifier in silent:
+            del self._last_seen[verifier]
+        self._figures.evicted_sessions += len(idle)
+        return len(idle)
+
+    def statistics(self) -> dict[str, Any]:
+        namespaces = self._namespaces
+        return self._figures.as_dict() | {
+            "sessions": len(self._entries),
+            "verifiers": len(self._last_seen),
+            "index": {
+                "own": _tokens(entry.own.index for entry in self._entries.values()),
+                "history": _tokens(namespace.history for namespace in namespaces),
+                "group": _tokens(index for namespace in namespaces for index in namespace.groups.values()),
+                "corpus": _tokens(index for namespace in namespaces for index in namespace.corpora.values()),
+            },
+        }
+
+
+def _tokens(indexes: Iterable[Index]) -> dict[str, int]:
+    return {"tokens": sum(index.tokens for index in indexes)}
+
+
+def _empty_because(growth: Growth) -> Reason:
+    """Why a tree that was asked for has no node."""
+    if growth.best() is not None:
+        return Reason.BUDGET_SPENT
+    return Reason.BELOW_THRESHOLD if growth.cut_by_threshold else Reason.NO_MATCH
