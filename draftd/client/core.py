@@ -238,9 +238,9 @@ class ClientCore:
         self.counters.unknown_tails += tails.unknown_kinds()
         for mirror in mirrors:
             mirror.has_tail = True
-        if any(tails.status) or Reason.SHED in tails.reason:
-            for mirror, status, reason in zip(mirrors, tails.status, tails.reason, strict=True):
-                mirror.has_tail = status == Status.OK and reason != Reason.SHED
+        if any(tails.reason):
+            for mirror, reason in zip(mirrors, tails.reason, strict=True):
+                mirror.has_tail = reason == Reason.NOT_EMPTY
         self.counters.steps += 1
         self.last_core_micros = reply.core_micros
         return tails

@@ -17,7 +17,7 @@ class Mirror:
         self.epoch = opening.epoch
         self.prompt_length = len(opening.prompt) // 4
         self.output: list[int] = []  # committed so far
-        self.has_tail = False  # a draft was delivered since the last commit, so the next one can speak of it
+        self.has_tail = False  # since the last commit a draft with nodes was delivered, so the next one can speak of it
         self.synced_in = 0  # the step that carried the latest DraftSync
         self.refused = Status.OK  # why the drafter took no DraftSync of it; then it is not asked again
         self.closed = False
