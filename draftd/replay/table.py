@@ -1,10 +1,17 @@
 """Results for people: one row per workload."""
 
+import sys
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.table import Table
 
 from draftd.replay.result import ReplayResult, geometric_mean, percentile
+
+
+def report_console() -> Console:
+    """Standard output; wide enough for the tables where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 120)
 
 
 def results_table(results: Sequence[ReplayResult], title: str) -> Table:

@@ -1,0 +1,197 @@
+"""One engine step of many requests, end to end: the drafter's core, the round trip, and a raw echo of the same bytes.
+
+    python -m bench.step [--traces DIR] [--corpus FILE.npz] [--requests 64] [--nodes 16] [--shared 1000000]
+
+A real server is given shared history; then requests of recorded traffic run side by side, each step committing what a
+target would have emitted. Every step is followed by an echo between processes of as many bytes each way.
+"""
+
+import argparse
+import itertools
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bench.echo import message, running_echo
+from bench.text import TokenArray, add_traces_option, corpus_documents, first_tokens, trace_documents
+from draftd.client import Namespace, Request
+from draftd.client.client import ChannelClient
+from draftd.client.zmq_channel import ZmqChannel
+from draftd.demo.sample import trace_files
+from draftd.demo.server import running_server
+from draftd.replay.traces import RecordedRequest, read_trace
+from draftd.replay.verification import verify
+
+CORE_LIMIT = 800.0  # microseconds, p50
+ECHOES_LIMIT = 2.5  # what a round trip may take beyond the core, in echoes
+DEADLINE = 30.0
+STOP_ID = 2
+
+
+class MeasuredChannel(ZmqChannel):
+    """Remembers the sizes of the last message each way."""
+
+    sent = received = 0
+
+    def send(self, frames: list[bytes], timeout: float) -> bool:
+        self.sent = len(frames[-1])
+        return super().send(frames, timeout)
+
+    def receive(self, timeout: float) -> bytes | None:
+        frame = super().receive(timeout)
+        if frame is not None:
+            self.received = len(frame)
+        return frame
+
+
+@dataclass
+class Running:
+    """A request between two steps: what comes next, and how far it is."""
+
+    recorded: list[int]
+    committed: int = 0
+    position: int = 1  # the first token comes from prefill
+
+    def next_tokens(self) -> list[int]:
+        return self.recorded[self.committed : self.position]
+
+
+@dataclass
+class Times:
+    """Microseconds, one entry per step."""
+
+    core: list[float] = field(default_factory=list)
+    round_trip: list[float] = field(default_factory=list)
+    echo: list[float] = field(default_factory=list)
+    bytes_sent: list[int] = field(default_factory=list)
+    bytes_received: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+
+
+class Batch:
+    """Requests side by side; one that ends makes room for the next of the traffic."""
+
+    def __init__(self, client: ChannelClient, traffic: Iterator[RecordedRequest], size: int) -> None:
+        self._client = client
+        self._traffic = traffic
+        self._running: dict[Request, Running] = {}
+        self._numbers = itertools.count()
+        self._size = size
+        self.fill()
+
+    def fill(self) -> bool:
+        """Opens requests up to the batch's size. False if it was full."""
+        was_full = len(self._running) == self._size
+        while len(self._running) < self._size:
+            recorded = next(self._traffic)
+            name = f"{next(self._numbers)}:{recorded.id}"
+            request = self._client.open(name, recorded.prompt, stop_ids=[STOP_ID], share="none", wait=True)
+            self._running[request] = Running(recorded.output.tolist())
+        return not was_full
+
+    def step(self, nodes: int) -> int:
+        """Commits and drafts for all; returns the nodes drafted. Ended requests are closed."""
+        commits = {request: running.next_tokens() for request, running in self._running.items()}
+        started = time.perf_counter_ns()
+        drafts = self._client.step(commits, max_nodes=nodes)
+        self.micros = (time.perf_counter_ns() - started) / 1000
+        drafted = 0
+        for request, draft in drafts.items():
+            running = self._running[request]
+            step = verify(draft.tokens.tolist(), draft.parents.tolist(), running.recorded, running.position)
+            drafted += step.nodes
+            running.committed, running.position = running.position, running.position + step.emitted
+            if running.position == len(running.recorded):
+                request.close("finished")
+                del self._running[request]
+        return drafted
+
+
+def share(client: ChannelClient, documents: list[TokenArray]) -> int:
+    """Puts documents into the history that the client's requests read. Returns the tokens."""
+    for number, document in enumerate(documents):
+        client.open(f"shared-{number}", document, share="all").close("finished")
+    client.open("all-indexed", [], wait=True).close("aborted")
+    return sum(map(len, documents))
+
+
+def endless(folder: Path) -> Iterator[RecordedRequest]:
+    """The requests of all recordings in turn, again and again; none that ends with its first token."""
+    recordings = [list(read_trace(path)) for path in trace_files(folder)]
+    turns = [request for turn in itertools.zip_longest(*recordings) for request in turn if request is not None]
+    return itertools.cycle(request for request in turns if len(request.output) > 1)
+
+
+def measure(options: argparse.Namespace, documents: list[TokenArray]) -> Times:
+    times = Times()
+    with (
+        tempfile.TemporaryDirectory(prefix="draftd-bench-") as folder,
+        running_server() as server,
+        running_echo(f"ipc://{folder}/echo.sock"),
+    ):
+        channel, echo = MeasuredChannel(server.endpoint), ZmqChannel(f"ipc://{folder}/echo.sock")
+        namespace = Namespace(model="bench")
+        with ChannelClient(channel, namespace, verifier="bench", deadline=DEADLINE, vocabulary_size=0) as client:
+            share(client, documents)
+            batch = Batch(client, endless(options.traces), options.requests)
+            while len(times.core) < options.steps:
+                if batch.fill():
+                    batch.step(options.nodes)  # the first step of a request brings its whole text: not what is asked
+                    continue
+                times.nodes.append(batch.step(options.nodes))
+                times.round_trip.append(batch.micros)
+                times.core.append(client.last_core_micros)
+                times.bytes_sent.append(channel.sent)
+                times.bytes_received.append(channel.received)
+                times.echo.append(echo_micros(echo, channel.sent, channel.received))
+        echo.close()
+    return times
+
+
+def echo_micros(channel: ZmqChannel, sent: int, received: int) -> float:
+    question = message(sent, received)
+    started = time.perf_counter_ns()
+    channel.send([question], DEADLINE)
+    channel.receive(DEADLINE)
+    return (time.perf_counter_ns() - started) / 1000
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, help="share this .npz instead of the text of the recordings")
+    add_traces_option(parser)
+    parser.add_argument("--requests", type=int, default=64)
+    parser.add_argument("--nodes", type=int, default=16, help="most nodes of each request")
+    parser.add_argument("--shared", type=int, default=1_000_000, help="tokens of shared history")
+    parser.add_argument("--steps", type=int, default=500)
+    options = parser.parse_args(arguments)
+
+    text = corpus_documents(options.corpus) if options.corpus else trace_documents(options.traces)
+    documents = first_tokens(text, options.shared)
+    times = measure(options, documents)
+
+    table = Table(title="One step, microseconds", title_justify="left")
+    for heading in ("", "p50", "p99"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, values in (("in the core", times.core), ("round trip", times.round_trip), ("raw echo", times.echo)):
+        table.add_row(name, *(f"{np.percentile(values, percent):.0f}" for percent in (50, 99)))
+    core, round_trip, echo = (float(np.median(values)) for values in (times.core, times.round_trip, times.echo))
+    console = Console(width=110)
+    console.print(table)
+    console.print(
+        f"{options.requests} requests, {np.mean(times.nodes):.0f} nodes a step, {sum(map(len, documents)):,} tokens"
+        f" shared; {np.mean(times.bytes_sent):.0f} bytes out, {np.mean(times.bytes_received):.0f} back."
+        f" p50 in the core {core:.0f} µs (at most {CORE_LIMIT:.0f} wanted);"
+        f" beyond it {(round_trip - core) / echo:.2f} echoes (at most {ECHOES_LIMIT} wanted).",
+        highlight=False,
+    )
+
+
+if __name__ == "__main__":
+    main()
