@@ -34,6 +34,7 @@ class ChannelClient:
         self, channel: Channel, namespace: Namespace, *, verifier: str, deadline: float, vocabulary_size: int
     ) -> None:
         if deadline <= 0:
+            channel.close()
             raise ValueError(f"deadline is {deadline}; give seconds above 0")
         self.namespace = namespace
         self.deadline = deadline  # seconds, of every call

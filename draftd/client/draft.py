@@ -32,16 +32,19 @@ class Tails:
     __slots__ = ("base", "epoch", "kind", "node_end", "parents", "reason", "source", "status", "survival", "tokens")
 
     def __init__(self, tail: DraftTail) -> None:
-        self.epoch = np.frombuffer(tail.epoch, "<u4")
-        self.base = np.frombuffer(tail.base, "<u4")
         self.status = tail.status
         self.reason = tail.reason
         self.kind = tail.kind
-        self.node_end: list[int] = np.frombuffer(tail.node_end, "<u4").tolist()
-        self.tokens = np.frombuffer(tail.tokens, "<i4")
-        self.parents = np.frombuffer(tail.parents, "<i2")
-        self.survival = np.frombuffer(tail.survival, "<f4")
-        self.source = np.frombuffer(tail.source, "u1")
+        try:
+            self.epoch = np.frombuffer(tail.epoch, "<u4")
+            self.base = np.frombuffer(tail.base, "<u4")
+            self.node_end: list[int] = np.frombuffer(tail.node_end, "<u4").tolist()
+            self.tokens = np.frombuffer(tail.tokens, "<i4")
+            self.parents = np.frombuffer(tail.parents, "<i2")
+            self.survival = np.frombuffer(tail.survival, "<f4")
+            self.source = np.frombuffer(tail.source, "u1")
+        except ValueError as error:
+            raise MalformedTailError(f"a column is cut off: {error}") from None
         self._check()
 
     def _check(self) -> None:

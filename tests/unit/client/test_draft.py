@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from draftd.client.draft import Draft, MalformedTailError, Tails
+from draftd.wire import DraftTail, Reason, Source, Status, TailKind
+
+
+def tail(**changed: bytes) -> DraftTail:
+    """Two rows: a tree of three nodes, and nothing for lack of a match."""
+    columns = {
+        "epoch": np.array([1, 4], "<u4").tobytes(),
+        "base": np.array([10, 20], "<u4").tobytes(),
+        "status": bytes([Status.OK, Status.OK]),
+        "reason": bytes([Reason.NOT_EMPTY, Reason.NO_MATCH]),
+        "kind": bytes([TailKind.TREE, TailKind.TREE]),
+        "node_end": np.array([3, 3], "<u4").tobytes(),
+        "tokens": np.array([7, 8, 9], "<i4").tobytes(),
+        "parents": np.array([-1, 0, -1], "<i2").tobytes(),
+        "survival": np.array([0.5, 0.25, 0.125], "<f4").tobytes(),
+        "source": bytes([Source.OWN_TEXT, Source.CORPUS, Source.CORPUS]),
+    }
+    return DraftTail(**(columns | changed))
+
+
+def test_a_row_is_cut_out_of_the_columns() -> None:
+    draft = Draft(Tails(tail()), 0)
+    assert draft.tokens.tolist() == [7, 8, 9]
+    assert draft.parents.tolist() == [-1, 0, -1]
+    assert draft.survival.tolist() == [0.5, 0.25, 0.125]
+    assert draft.source.tolist() == [Source.OWN_TEXT, Source.CORPUS, Source.CORPUS]
+    assert (draft.tokens.dtype, draft.parents.dtype) == (np.int32, np.int16)
+    assert (draft.survival.dtype, draft.source.dtype) == (np.float32, np.uint8)
+    assert (draft.kind, draft.base, draft.epoch, draft.reason) == (TailKind.TREE, 10, 1, Reason.NOT_EMPTY)
+
+
+def test_an_empty_row_beside_it_says_why() -> None:
+    draft = Draft(Tails(tail()), 1)
+    assert len(draft) == 0
+    assert not draft
+    assert (draft.reason, draft.base, draft.epoch) == (Reason.NO_MATCH, 20, 4)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epoch": b"\x01\x00\x00\x00"},
+        {"status": b"\x00"},
+        {"node_end": np.array([3, 4], "<u4").tobytes()},
+        {"node_end": np.array([5, 3], "<u4").tobytes()},
+        {"survival": b""},
+        {"tokens": b"\x01\x02\x03"},
+    ],
+)
+def test_columns_that_disagree_are_an_error_not_a_wrong_draft(changed: dict[str, bytes]) -> None:
+    with pytest.raises(MalformedTailError):
+        Tails(tail(**changed))
+
+
+def test_a_tail_of_an_unknown_kind_is_an_empty_draft() -> None:
+    tails = Tails(tail(kind=bytes([9, TailKind.TREE])))
+    draft = Draft(tails, 0)
+    assert tails.unknown_kinds() == 1
+    assert len(draft) == 0
+    assert draft.tokens.tolist() == []
+    assert draft.reason == Reason.NOT_ASKED
+
+
+def test_codes_of_a_later_drafter_are_read_as_the_nearest_known() -> None:
+    draft = Draft(Tails(tail(status=b"\xc8\xc8", reason=b"\xc8\xc8")), 1)
+    assert draft.status == Status.INTERNAL
+    assert draft.reason == Reason.NO_MATCH
+
+
+def test_a_draft_reads_as_what_it_holds() -> None:
+    tails = Tails(tail())
+    assert repr(Draft(tails, 0)) == "Draft(TREE of 3: [7, 8, 9], base=10, from CORPUS/OWN_TEXT)"
+    assert repr(Draft(tails, 1)) == "Draft(empty: NO_MATCH, base=20, epoch=4)"

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from draftd.client.mirror import Mirror
+from draftd.client.rows import Verified, Wish, fill_commit, verified_rows
+from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, DraftSync, VerifyCommit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"max_nodes": 0}, "0 nodes of one request were asked for"),
+        ({"max_nodes": 2**16}, "65536 nodes"),
+        ({"max_nodes": 8, "budget": 0}, "budget is 0"),
+        ({"max_nodes": 8, "min_survival": 1.5}, "min_survival is 1.5"),
+        ({"max_nodes": 8, "min_survival": float("nan")}, "min_survival is nan"),
+    ],
+)
+def test_a_wish_nobody_can_have_is_an_error_that_says_what(arguments: dict[str, float], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Wish(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_negative_number_of_verified_nodes_is_an_error() -> None:
+    with pytest.raises(ValueError, match="verified is -3"):
+        verified_rows([None, -3])
+
+
+def commit_of(rows: list[tuple[bool, list[int], Verified]]) -> VerifyCommit:
+    """Rows: whether a draft was delivered, the new tokens, what was verified. Each starts at length 5."""
+    mirrors = [Mirror(DraftSync(prompt=bytes(4 * 5))) for _ in rows]
+    for mirror, (has_tail, _, _) in zip(mirrors, rows, strict=True):
+        mirror.has_tail = has_tail
+    commit = VerifyCommit()
+    verified = verified_rows(verified for _, _, verified in rows)
+    fill_commit(commit, mirrors, [5] * len(rows), [tokens for _, tokens, _ in rows], verified, max_nodes=3)
+    return commit
+
+
+def test_a_commit_speaks_of_the_tail_it_used_and_of_none_when_there_was_none() -> None:
+    commit = commit_of([(True, [1], None), (False, [2], None), (True, [], None)])
+    assert np.frombuffer(commit.tail_base, "<u4").tolist() == [5, NO_TAIL, NO_TAIL]
+
+
+def test_verified_is_all_a_number_or_one_flag_per_node() -> None:
+    commit = commit_of([(True, [1], None), (True, [2], 2), (True, [3], [True, False, True]), (True, [4], [True])])
+    assert np.frombuffer(commit.verified, "<i4").tolist() == [ALL_VERIFIED, 2, BITMAP_VERIFIED, BITMAP_VERIFIED]
+    assert np.frombuffer(commit.bitmap_end, "<u4").tolist() == [0, 0, 3, 4]
+    assert commit.bitmap == bytes([1, 0, 1, 1])
+
+
+def test_without_flags_there_is_no_bitmap() -> None:
+    commit = commit_of([(True, [1, 2], 1), (True, [3], None)])
+    assert np.frombuffer(commit.verified, "<i4").tolist() == [1, ALL_VERIFIED]
+    assert np.frombuffer(commit.token_end, "<u4").tolist() == [2, 3]
+    assert (commit.bitmap_end, commit.bitmap) == (b"", b"")
