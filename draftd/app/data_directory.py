@@ -3,7 +3,7 @@
 import fcntl
 import os
 import shutil
-import tempfile
+import stat
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -52,8 +52,9 @@ class DataDirectory:
         return endpoint
 
     def _refuse_strangers(self) -> None:
-        # In the shared temporary directory somebody else could have made ours first, to read what we put there.
-        if self.path.parent == Path(tempfile.gettempdir()) and self.path.lstat().st_uid != os.getuid():
+        # Where anyone may write, such as /tmp, somebody else could have made ours first, to read what we put there.
+        anyone_may_write = self.path.parent.stat().st_mode & stat.S_IWOTH
+        if anyone_may_write and self.path.lstat().st_uid != os.getuid():
             raise StartError(f"data_dir {self.path}: belongs to another user; give your own with --data-dir")
 
     def _locked(self) -> IO[str]:

@@ -50,8 +50,9 @@ class Server:
         stop = _stop_signal()
         try:
             if await _done_before(stop, self._start()):
-                ready(self._endpoints)
-                facts.serving(self._endpoints)
+                endpoints = {kind: self._endpoints[kind] for kind in self._wanted}
+                ready(endpoints)
+                facts.serving(endpoints)
                 await stop.wait()
         finally:
             await self._stop()
@@ -102,9 +103,13 @@ class Server:
 
     def _load_corpora(self) -> None:
         try:
-            self._library.open_tokenizers(self._settings.tokenizers)
+            known = self._library.open_tokenizers(self._settings.tokenizers)
         except (IngestError, LoaderError) as error:
             raise StartError(str(error)) from None
+        for tokenizer in known:
+            self._engine.know_tokenizer(
+                tokenizer.tenant, tokenizer.model, tokenizer.fingerprint, tokenizer.vocabulary_size
+            )
         for corpus in self._settings.corpora.load:
             key = CorpusKey(tenant=corpus.tenant, model=corpus.model, adapter=corpus.adapter, corpus_id=corpus.id)
             try:

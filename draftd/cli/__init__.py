@@ -33,6 +33,8 @@ def _root(version_wanted: bool = typer.Option(False, "--version", help="Show the
 
 def main() -> None:
     """Entry point of `draftd`."""
+    # gRPC's core would write lines of its own to standard error beside ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         status = _commands(standalone_mode=False)
     except (Failure, typer.TyperException) as error:

@@ -12,7 +12,6 @@ from rich.table import Table
 from draftd.cli.failure import Failure, failing_on
 from draftd.cli.http import HttpError, call
 from draftd.cli.options import ConfigFile
-from draftd.cli.upload import UploadError, upload
 from draftd.config import ConfigError, load_settings
 
 commands = typer.Typer(help="External corpora of a running server.", no_args_is_help=True)
@@ -37,6 +36,8 @@ def add(
     config: ConfigFile = None,
 ) -> None:
     """Post the documents of all files as one corpus; drafts use it when this returns."""
+    from draftd.cli.upload import UploadError, upload
+
     url = f"{_server(http, config)}/add_external_corpus"
     address = {"corpus_id": corpus_id, "tenant": tenant, "model": model, "adapter": adapter}
     with failing_on(HttpError, UploadError, OSError):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Failure(Exception):  # noqa: N818 - it ends a command, it is no error of the program
+class Failure(Exception):
     """The text is one line for a person."""
 
     exit_code = 1

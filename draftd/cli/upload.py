@@ -29,7 +29,9 @@ def upload(url: str, address: dict[str, str], files: Sequence[Path]) -> dict[str
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), DownloadColumn()
     with ExitStack() as opened:
         body = opened.enter_context(tempfile.TemporaryFile())
-        progress = opened.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+        console = Console(stderr=True)
+        progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        opened.enter_context(progress)
         _write_body(body, address, _documents(files, progress))
         length = body.tell()
         body.seek(0)

@@ -35,10 +35,10 @@ class CorpusLibrary:
         self._settings = settings
         self._tokenizers: tuple[KnownTokenizer, ...] = ()
 
-    def open_tokenizers(self, configured: Sequence[TokenizerSettings]) -> None:
-        """Reads them once, to know their fingerprints and that they can be read. Raises IngestError."""
+    def open_tokenizers(self, configured: Sequence[TokenizerSettings]) -> tuple[KnownTokenizer, ...]:
+        """Reads them once, to know their fingerprints and that they can be read. Raises IngestError or LoaderError."""
         if not configured:
-            return
+            return ()
         described = self._loader.describe(DescribeJob(paths=tuple(tokenizer.path for tokenizer in configured)))
         self._tokenizers = tuple(
             KnownTokenizer(
@@ -52,6 +52,7 @@ class CorpusLibrary:
         )
         for known in self._tokenizers:
             facts.tokenizer_known(known.tenant, known.model, known.path, known.fingerprint, known.vocabulary_size)
+        return self._tokenizers
 
     def add_posted(self, body: Path) -> Loaded:
         """Adds what a client posted; `body` is a file. Raises IngestError, LoaderError, or what the engine raises."""
@@ -86,6 +87,9 @@ class CorpusLibrary:
                     self._registry.publish(loaded.key, loaded.namespaces(), index)
         except IngestError as error:
             facts.corpus_refused(str(error))
+            raise
+        except Exception as error:
+            facts.corpus_failed(error)
             raise
         facts.corpus_published(str(loaded.key), loaded.tokens, time.monotonic() - started)
         return loaded

@@ -24,7 +24,8 @@ class Loader:
 
     def __init__(self, threads: int) -> None:
         """`threads`: how many a tokenizer may use."""
-        self._environment = os.environ | {"RAYON_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "true"}
+        # Of the processes it starts.
+        self.environment = os.environ | {"RAYON_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "true"}
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
         self._lock = threading.Lock()
@@ -71,7 +72,7 @@ class Loader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._environment,
+                env=self.environment,
             )
             self._running.add(process)
             return process

@@ -23,11 +23,16 @@ from prometheus_client.registry import Collector
 class Statistics(Protocol):
     """What is read here of the engine's statistics, besides the attributes that the tables name."""
 
-    draft_latency_bounds: Sequence[float]
-    draft_latency_counts: Sequence[int]
-    draft_latency_sum: float
-    acceptance_of_requests: float
-    requests_measured: int
+    @property
+    def draft_latency_bounds(self) -> Sequence[float]: ...
+    @property
+    def draft_latency_counts(self) -> Sequence[int]: ...
+    @property
+    def draft_latency_sum(self) -> float: ...
+    @property
+    def acceptance_of_requests(self) -> float: ...
+    @property
+    def requests_measured(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

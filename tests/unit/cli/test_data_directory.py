@@ -59,8 +59,8 @@ def test_a_path_that_is_a_file_is_named(tmp_path: Path) -> None:
         pass
 
 
-def test_one_in_the_shared_temporary_directory_must_be_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_one_where_anyone_may_write_must_be_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o1777)
     theirs = tmp_path / "draftd-1"
     theirs.mkdir()
     monkeypatch.setattr(os, "getuid", lambda: theirs.stat().st_uid + 1)
