@@ -12,10 +12,13 @@ import yaml
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "sidecar.yaml"
 DRAFTD = Path(sys.executable).with_name("draftd")
+NO_TEMPORARY_DIRECTORY = "import tempfile; tempfile._candidate_tempdir_list = lambda: []"
 
 
 class Sidecar:
-    """The drafter's container of the manifest, with `directory` in the place of its data directory."""
+    """The drafter's container of the manifest, with `directory` in the place of its data directory.
+
+    Its root is read-only and no other volume is mounted: as there, Python finds no directory for temporary files."""
 
     def __init__(self, directory: Path) -> None:
         (document,) = yaml.safe_load_all(MANIFEST.read_text())
@@ -23,7 +26,9 @@ class Sidecar:
         self._directory = directory
         own = {variable["name"]: self._here(variable["value"]) for variable in self._container["env"]}
         # Any free port: another server may be running on this machine.
-        self._environment = {**os.environ, **own, "DRAFTD_LISTEN__HTTP": "127.0.0.1:0"}
+        own["DRAFTD_LISTEN__HTTP"] = "127.0.0.1:0"
+        (directory / "sitecustomize.py").write_text(NO_TEMPORARY_DIRECTORY)
+        self._environment = {**os.environ, **own, "PYTHONPATH": str(directory)}
 
     def start(self) -> subprocess.Popen[str]:
         arguments = [self._here(argument) for argument in self._container["args"]]
