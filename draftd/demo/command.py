@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 from rich.console import Console
 
-from draftd.demo.display import ReplayProgress, comparison_table
+from draftd.demo.display import LiveProgress, comparison_table
 from draftd.demo.sample import SAMPLE_CORPUS, trace_files
 from draftd.demo.server import DemoError, Server, running_server
-from draftd.demo.streams import TENANT, Streams, Workload, load_workload
+from draftd.demo.streams import TENANT, Streams, Workload, share_out
 from draftd.replay.budgets import FixedBudget
 from draftd.replay.ngram import NgramDrafter
 from draftd.replay.result import ReplayResult
@@ -18,10 +18,10 @@ from draftd.replay.runner import replay
 from draftd.replay.table import report_console
 
 NODES = 16
-STREAMS = 4
+STREAMS = 3
 CORPUS_READERS = ("math_gsm8k_multi", "math_tool_tora")
 NEWCOMERS_WORKLOAD = "agent_swe"
-REFRESH_SECONDS = 0.1
+CHECK_SECONDS = 0.5  # how soon a server that died is noticed
 
 # How much of each recording is replayed, in output tokens; always whole requests from its start.
 FULL_TOKENS = 20_000
@@ -32,13 +32,12 @@ def run(*, quick: bool = False) -> None:
     """Runs the demo and prints its figures. Raises DemoError or ReplayError, whose text is one line for a person; in
     any case nothing is left running."""
     console = report_console()
-    workloads = [load_workload(path, QUICK_TOKENS if quick else FULL_TOKENS) for path in trace_files()]
+    workloads = [Workload(path, QUICK_TOKENS if quick else FULL_TOKENS) for path in trace_files()]
     with _interruptible(), running_server() as server:
         console.print(f"draftd serves verifiers at {server.endpoint}, people at {server.http}")
         _post_corpus(server, console)
-        _drive(server, workloads, console)
-    drafted = [workload.result for workload in workloads]
-    looked_up = [_look_up(workload) for workload in workloads]
+        drafted = _drive(server, workloads, console)
+        looked_up = [_look_up(workload) for workload in workloads]
     console.print(comparison_table(drafted, looked_up))
     console.print(_in_one_line(drafted, looked_up), style="bold")
 
@@ -63,25 +62,28 @@ def _post_corpus(server: Server, console: Console) -> None:
         console.print(f"corpus {SAMPLE_CORPUS.stem} posted for {model}: {tokens:,} tokens")
 
 
-def _drive(server: Server, workloads: Sequence[Workload], console: Console) -> None:
-    tokens = sum(workload.tokens for workload in workloads)
-    console.print(f"{STREAMS} verifier streams replay {tokens:,} recorded tokens, at most {NODES} drafted nodes a step")
-    streams = Streams(server.endpoint, workloads, STREAMS, NODES)
-    progress = ReplayProgress(workloads, console)
-    streams.start()
-    try:
-        with progress.bars:
-            while streams.wait(REFRESH_SECONDS):
-                server.check()
-                progress.update()
-    finally:
-        streams.stop()
-    streams.raise_failure()
+def _drive(server: Server, workloads: Sequence[Workload], console: Console) -> list[ReplayResult]:
+    """The results, in the order of the workloads."""
+    totals = {workload.name: workload.emitted() for workload in workloads}
+    console.print(
+        f"{STREAMS} verifier streams replay {sum(totals.values()):,} recorded tokens,"
+        f" at most {NODES} drafted nodes a step"
+    )
+    results: dict[str, ReplayResult] = {}
+    progress = LiveProgress(totals, console)
+    with Streams(server.endpoint, share_out(workloads, STREAMS), NODES) as streams, progress.bars:
+        for message in streams.messages(CHECK_SECONDS):
+            server.check()
+            if message is not None:
+                progress.show(message.workload, message.steps, message.emitted)
+                if message.result is not None:
+                    results[message.workload] = message.result
+    return [results[workload.name] for workload in workloads]
 
 
 def _look_up(workload: Workload) -> ReplayResult:
     result = ReplayResult(workload.name)
-    replay(workload.requests, NgramDrafter(), FixedBudget(NODES), result)
+    replay(workload.requests(), NgramDrafter(), FixedBudget(NODES), result)
     return result
 
 

@@ -1,38 +1,28 @@
 """What a person sees while the demo runs, and at its end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
-from rich.text import Text
 
-from draftd.demo.streams import Workload
 from draftd.replay.result import ReplayResult, geometric_mean
 from draftd.replay.table import micros
 
 
-class TokensPerStep(ProgressColumn):
-    """Tokens per verify step so far."""
+class LiveProgress:
+    """A line per workload."""
 
-    def render(self, task: Task) -> Text:
-        result: ReplayResult = task.fields["result"]
-        return Text(f"{result.emitted_per_step:5.2f} tokens per step" if result.steps else "waiting", style="bold")
+    def __init__(self, totals: Mapping[str, int], console: Console) -> None:
+        """`totals`: tokens that each workload's steps will emit."""
+        self.bars = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figure]}"), console=console
+        )
+        self._tasks = {name: self.bars.add_task(name, total=total, figure="") for name, total in totals.items()}
 
-
-class ReplayProgress:
-    """A line per workload, live."""
-
-    def __init__(self, workloads: Sequence[Workload], console: Console) -> None:
-        self._workloads = workloads
-        self.bars = Progress(TextColumn("{task.description}"), BarColumn(), TokensPerStep(), console=console)
-        self._tasks = [
-            self.bars.add_task(workload.name, total=workload.tokens, result=workload.result) for workload in workloads
-        ]
-
-    def update(self) -> None:
-        for task, workload in zip(self._tasks, self._workloads, strict=True):
-            self.bars.update(task, completed=workload.result.emitted)
+    def show(self, workload: str, steps: int, emitted: int) -> None:
+        figure = f"{emitted / steps:.2f} tokens per step" if steps else ""
+        self.bars.update(self._tasks[workload], completed=emitted, figure=figure)
 
 
 def comparison_table(drafted: Sequence[ReplayResult], looked_up: Sequence[ReplayResult]) -> Table:

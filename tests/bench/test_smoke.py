@@ -1,0 +1,70 @@
+"""Every bench runs on the bundled sample and prints its figures. What they should be is for quiet machines."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bench import acceptance, index, make_sample, step
+from bench.acceptance import Comparison
+from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
+from draftd.replay.result import ReplayResult
+
+NUMBER = r"\d[\d.,]*"
+
+
+def test_the_index_bench_prints_a_row_for_every_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+    index.main(["--tokens", "2000", "--repetitions", "1"])
+    rows = re.findall(rf"^│ ([^│]+?) +│ +(2,000)(?: │ +{NUMBER}){{7}} │$", capsys.readouterr().out, re.MULTILINE)
+    assert [name for name, _ in rows] == ["text: traces", "aaaa", "abab", "Fibonacci", "random binary"]
+
+
+def test_the_index_bench_takes_a_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    index.main(["--tokens", "2000", "--repetitions", "1", "--corpus", str(SAMPLE_CORPUS)])
+    assert "text: gsm8k_train.npz" in capsys.readouterr().out
+
+
+def test_the_step_bench_compares_core_round_trip_and_echo(capsys: pytest.CaptureFixture[str]) -> None:
+    step.main(["--requests", "4", "--nodes", "4", "--shared", "5000", "--steps", "5"])
+    printed = capsys.readouterr().out
+    for name in ("in the core", "round trip", "raw echo"):
+        assert re.search(rf"│ {name} +│ +{NUMBER} │ +{NUMBER} │", printed)
+    assert re.search(rf"beyond it {NUMBER} echoes", printed)
+
+
+def test_the_acceptance_bench_compares_full_recordings_and_only_those(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(SAMPLE / "specbench_math.jsonl.gz", tmp_path)
+    shutil.copy(SAMPLE / "agent_tau_airline.jsonl.gz", tmp_path)
+    with pytest.raises(SystemExit) as end:
+        acceptance.main(["--traces", str(tmp_path), "--budgets", "16"])
+    printed = capsys.readouterr().out
+    assert end.value.code == 0, printed
+    assert re.search(rf"│ specbench_math +│ +{NUMBER} │ +2\.051 │ +{NUMBER} │ ArcticInference", printed)
+    assert re.search(rf"│ agent_tau_airline +│ +{NUMBER} │ +- │ +- │ only the start", printed)
+
+
+def test_a_missed_target_is_named() -> None:
+    short = Comparison(ReplayResult("a", steps=100, emitted=190), best=2.0, peer="p")
+    good = Comparison(ReplayResult("b", steps=100, emitted=197), best=2.0, peer="p")
+    assert acceptance.missed_targets([short, good], budget=8, recordings=2) == [
+        "at 8 nodes: a: 0.950 of the best other, 0.98 wanted",
+        "at 8 nodes: geometric mean: 1.935, 2.15 wanted",
+    ]
+
+
+def test_the_peers_file_has_the_same_workloads_everywhere() -> None:
+    peers = json.loads(acceptance.PEERS.read_text(encoding="utf-8"))
+    tables = [table for budget in peers["tokens_per_step"].values() for table in budget.values()]
+    assert all(table.keys() == peers["emitted"].keys() for table in tables)
+
+
+def test_the_sample_is_what_the_script_makes_of_the_full_recordings(traces: Path, tmp_path: Path) -> None:
+    for workload, sessions in make_sample.SESSIONS.items():
+        recording = traces / f"{workload}.jsonl.gz"
+        kept = b"".join(make_sample.first_sessions(recording, sessions))
+        bundled = b"".join(make_sample.first_sessions(SAMPLE / recording.name, None))
+        assert kept == bundled, workload

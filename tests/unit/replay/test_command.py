@@ -1,0 +1,125 @@
+"""Replays through an engine in process and at a server."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
+from draftd.demo.server import running_server
+from draftd.ingest import IngestError
+from draftd.replay import ReplayError, ReplayResult, replay_file, run
+from draftd.replay.command import Share
+from draftd.replay.sessions import at_server, in_process
+
+MATHEMATICS = SAMPLE / "specbench_math.jsonl.gz"
+
+
+def head(source: Path, lines: int, folder: Path) -> Path:
+    """The first lines of a recording, as a file of its own."""
+    file = folder / source.name.removesuffix(".gz")
+    with gzip.open(source, "rt") as recorded:
+        file.write_text("".join(next(recorded) for _ in range(lines)))
+    return file
+
+
+def counts(result: ReplayResult) -> tuple[int, ...]:
+    return (result.requests, result.steps, result.emitted, result.accepted, result.drafted, result.covered_steps)
+
+
+def test_a_server_gives_exactly_the_drafts_of_an_engine_in_process(tmp_path: Path) -> None:
+    file = head(SAMPLE / "rl_code_humaneval.jsonl.gz", 60, tmp_path)
+    with in_process("w", corpora={}) as client:
+        local = replay_file(file, client, budget=16)
+    with running_server() as server, at_server("w", server.endpoint) as client:
+        remote = replay_file(file, client, budget=16)
+    assert counts(remote) == counts(local)
+    assert local.emitted == sum(len(json.loads(line)["output_token_ids"]) - 1 for line in file.read_text().splitlines())
+
+
+def test_two_replays_at_one_server_do_not_help_each_other(tmp_path: Path) -> None:
+    file = head(MATHEMATICS, 10, tmp_path)
+    results = []
+    with running_server() as server:
+        for _ in range(2):
+            with at_server("w", server.endpoint) as client:
+                results.append(replay_file(file, client, budget=8))
+    assert counts(results[0]) == counts(results[1])
+
+
+def test_a_mean_budget_is_kept_and_used(tmp_path: Path) -> None:
+    with in_process("w", corpora={}) as client:
+        result = replay_file(head(MATHEMATICS, 20, tmp_path), client, mean_budget=8)
+    assert 6 < result.nodes_per_step <= 8
+
+
+def test_a_chain_yields_less_than_a_tree(tmp_path: Path) -> None:
+    file = head(SAMPLE / "rl_code_humaneval.jsonl.gz", 60, tmp_path)
+    emitted = {}
+    for shape in ("tree", "chain"):
+        with in_process("w", corpora={}) as client:
+            emitted[shape] = replay_file(file, client, budget=16, shape=shape).emitted_per_step
+    assert emitted["chain"] < emitted["tree"]
+
+
+def test_sharing_outputs_helps_later_samples_of_the_same_prompt(tmp_path: Path) -> None:
+    file = head(SAMPLE / "rl_game24.jsonl.gz", 32, tmp_path)
+    emitted = {}
+    shares: tuple[Share, ...] = ("outputs", "none")
+    for share in shares:
+        with in_process("w", corpora={}) as client:
+            emitted[share] = replay_file(file, client, budget=16, share=share).emitted_per_step
+    assert emitted["none"] < emitted["outputs"]
+
+
+def test_a_corpus_of_the_domain_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = head(SAMPLE / "math_gsm8k_multi.jsonl.gz", 80, tmp_path)
+    (alone,) = run([file], budget=16)
+    (helped,) = run([file], budget=16, corpora=[SAMPLE_CORPUS])
+    assert helped.emitted_per_step > alone.emitted_per_step
+    assert "math_gsm8k_multi" in capsys.readouterr().out
+
+
+def test_the_json_holds_settings_figures_and_their_mean(tmp_path: Path) -> None:
+    file, report = head(MATHEMATICS, 5, tmp_path), tmp_path / "report.json"
+    (result,) = run([file], budget=8, json_file=report)
+    written = json.loads(report.read_text())
+    assert written["settings"] == {"budget": 8, "mean_budget": None, "shape": "tree", "share": "outputs"}
+    assert written["workloads"] == [result.as_dict()]
+    assert written["geometric_mean"] == pytest.approx(result.emitted_per_step)
+
+
+def test_wishes_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    file = head(MATHEMATICS, 1, tmp_path)
+    with pytest.raises(ReplayError, match="not both"):
+        run([file], budget=8, mean_budget=8)
+    with pytest.raises(ReplayError, match="draftd corpus add"):
+        run([file], endpoint="ipc:///nowhere", corpora=[SAMPLE_CORPUS])
+
+
+def test_a_corpus_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bad.npz", token_ids=np.array([1, 2, 3]), doc_offsets=np.array([0, 2]))
+    with pytest.raises(IngestError, match="doc_offsets"):
+        run([head(MATHEMATICS, 1, tmp_path)], corpora=[tmp_path / "bad.npz"])
+
+
+def test_a_drafter_that_does_not_answer_fails_the_replay(tmp_path: Path) -> None:
+    with at_server("w", f"ipc://{tmp_path}/nobody.sock") as client:
+        client.deadline = 0.2
+        with pytest.raises(ReplayError, match="UNREACHABLE"):
+            replay_file(head(MATHEMATICS, 1, tmp_path), client, budget=8)
+
+
+def test_the_command_names_file_and_line_of_a_bad_recording(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"id": "r", "prompt_token_ids": [1], "output_token_ids": [-1]}\n')
+    command = subprocess.run(
+        [sys.executable, "-m", "draftd", "replay", str(bad)], capture_output=True, text=True, check=False
+    )
+    assert command.returncode == 1
+    assert command.stderr.startswith(f"draftd: {bad}:1: `output_token_ids` must be")
+    assert command.stderr.count("\n") == 1
