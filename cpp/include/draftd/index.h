@@ -86,8 +86,7 @@ class Index {
   static constexpr Token kNoFollower = -1;
   Token last_follower(State state) const;
 
-  // Hints for lockstep batches: bring in a state's record, then its edges.
-  void prefetch_state(State state) const;
+  // A hint for lockstep batches: brings in what a state's followers are read from.
   void prefetch_edges(State state) const;
 
   // The most frequent tokens, most frequent first, ties to the more recent.

@@ -16,13 +16,13 @@ class FrequentTokens {
   // `token` was just read for the `count`-th time. Only its rank can have
   // changed, upwards, so one pass from its old place keeps the order exact.
   void count(Token token, std::uint32_t count) {
+    // A ranked token now counts more than the last; most tokens end here.
+    if (size_ == tokens_.size() && count < tokens_[size_ - 1].count) return;
     std::size_t place = 0;
     while (place < size_ && tokens_[place].token != token) ++place;
     if (place == size_) {
       if (size_ < tokens_.size()) {
         ++size_;
-      } else if (count < tokens_[size_ - 1].count) {
-        return;
       } else {
         place = size_ - 1;
       }

@@ -324,16 +324,6 @@ Token Index::last_follower(State state) const {
   return last < s.text.size() ? s.text[last] : kNoFollower;
 }
 
-void Index::prefetch_state(State state) const {
-  const Storage& s = *storage_;
-  if (is_prefix(state)) {
-    __builtin_prefetch(s.text.data() + state);
-    __builtin_prefetch(s.prefix_link.data() + state);
-  } else {
-    __builtin_prefetch(s.branching.data() + number(state));
-  }
-}
-
 void Index::prefetch_edges(State state) const {
   const Storage& s = *storage_;
   if (is_prefix(state)) return;

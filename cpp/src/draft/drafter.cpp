@@ -44,7 +44,10 @@ void Growth::begin(const DraftWish& wanted) {
   frontier.reset(wanted.chain ? std::min(wanted.max_nodes, 1U) : wanted.max_nodes);
   nodes.clear();
   cursors.resize((wanted.max_nodes + 1) * wanted.sources.size());
-  for (std::size_t i = 0; i < wanted.sources.size(); ++i) cursors[i] = wanted.sources[i].cursor;
+  for (std::size_t i = 0; i < wanted.sources.size(); ++i) {
+    cursors[i] = wanted.sources[i].cursor;
+    wanted.sources[i].index->prefetch_edges(cursors[i].state);
+  }
   survival = 1.0;
   expanding = wanted.max_nodes > 0;
   cut_by_threshold = false;
@@ -81,11 +84,11 @@ void Growth::expand(double min_survival) {
   gather(wish->sources, cursors_of(nodes.size()), evidence);
   score(evidence, survival >= kFillSurvival ? wish->fill : nullptr, candidates);
   const auto parent = static_cast<std::int16_t>(static_cast<int>(nodes.size()) - 1);
-  for (const Candidate& candidate : candidates.used()) {
-    const double reached = survival * std::min(candidate.probability, kMostCertain);
-    if (candidate.token >= wish->vocabulary) continue;
+  for (std::size_t i = 0; i < candidates.count; ++i) {
+    if (candidates.token[i] >= wish->vocabulary) continue;
+    const double reached = survival * std::min(candidates.probability[i], kMostCertain);
     if (reached >= min_survival) {
-      frontier.push({reached, candidate.token, parent, candidate.source});
+      frontier.push({reached, candidates.token[i], parent, candidates.source[i]});
     } else {
       cut_by_threshold = true;
     }
@@ -109,8 +112,10 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   growing.clear();
   for (std::uint32_t i = 0; i < wishes.size(); ++i) {
     growths[i].begin(wishes[i]);
-    growths[i].expand(min_survival);
     wanted += wishes[i].max_nodes;
+  }
+  for (std::uint32_t i = 0; i < wishes.size(); ++i) {
+    growths[i].expand(min_survival);
     if (!growths[i].done()) growing.push_back(i);
   }
 

@@ -9,17 +9,29 @@ bool likelier(const Continuation& a, const Continuation& b) {
   return a.count != b.count ? a.count > b.count : a.last > b.last;
 }
 
+// Keeps the likeliest of a level's followers, in order.
+std::uint32_t rank(std::span<const Continuation> followers, std::span<Continuation, Evidence::kFollowers> ranked) {
+  std::uint32_t count = 0;
+  for (const Continuation& follower : followers) {
+    if (count == ranked.size()) {
+      if (!likelier(follower, ranked[count - 1])) continue;
+      --count;
+    }
+    std::uint32_t place = count++;
+    for (; place > 0 && likelier(follower, ranked[place - 1]); --place) ranked[place] = ranked[place - 1];
+    ranked[place] = follower;
+  }
+  return count;
+}
+
 void add_level(const DraftSource& source, Cursor cursor, std::uint32_t degree, Evidence& evidence) {
-  std::array<Continuation, Evidence::kWidest> followers;
+  std::array<Continuation, Evidence::kWidest> buffer;
+  const std::span<Continuation> followers(buffer.data(), degree);
   source.index->continuations(cursor.state, followers);
-  Level& level = evidence.levels[evidence.level_count];
-  level = {source.kind, cursor.length, 0, degree,
-           static_cast<std::uint32_t>(evidence.level_count * Evidence::kFollowers),
-           std::min<std::uint32_t>(degree, Evidence::kFollowers)};
-  for (std::uint32_t i = 0; i < degree; ++i) level.total += followers[i].count;
-  std::partial_sort_copy(followers.begin(), followers.begin() + degree, &evidence.followers[level.first],
-                         &evidence.followers[level.first] + level.count, likelier);
-  ++evidence.level_count;
+  const std::size_t number = evidence.level_count++;
+  Level& level = evidence.levels[number];
+  level = {source.kind, cursor.length, 0, degree, rank(followers, evidence.followers[number])};
+  for (const Continuation& follower : followers) level.total += follower.count;
 }
 
 }  // namespace

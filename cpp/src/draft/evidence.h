@@ -15,8 +15,7 @@ struct Level {
   std::uint32_t length;    // of the context, in tokens
   std::uint64_t total;     // occurrences with a follower
   std::uint32_t distinct;  // different followers
-  std::uint32_t first;     // its most frequent followers in Evidence::followers
-  std::uint32_t count;
+  std::uint32_t ranked;    // entries used of Evidence::followers
 };
 
 struct Evidence {
@@ -29,10 +28,9 @@ struct Evidence {
 
   std::array<Level, kLevels> levels;
   std::size_t level_count = 0;
-  std::array<Continuation, kLevels * kFollowers> followers;
+  std::array<std::array<Continuation, kFollowers>, kLevels> followers;  // most frequent first, by level
 
-  std::span<const Level> used() const { return {levels.data(), level_count}; }
-  std::span<const Continuation> of(const Level& level) const { return {&followers[level.first], level.count}; }
+  std::span<const Continuation> of(std::size_t level) const { return {followers[level].data(), levels[level].ranked}; }
 };
 
 // Collects the evidence at the given cursors, one per source: contexts longest

@@ -17,18 +17,17 @@
 
 namespace draftd {
 
-struct Candidate {
-  Token token;
-  Source source;  // of the longest context that has it
-  double probability;
-};
-
+// Tokens with their probabilities, in the order first added; as columns, so
+// that a token is found by comparing eight at a time.
 struct Candidates {
-  std::array<Candidate, Evidence::kLevels * Evidence::kFollowers + Index::kFrequentTokens> list;
+  static constexpr std::size_t kMost = Evidence::kLevels * Evidence::kFollowers + Index::kFrequentTokens;
+
+  std::array<Token, kMost> token;
+  std::array<Source, kMost> source;  // of the longest context that has it
+  std::array<double, kMost> probability;
   std::size_t count = 0;
 
-  std::span<const Candidate> used() const { return {list.data(), count}; }
-  void add(Token token, Source source, double probability);
+  void add(Token added, Source from, double more);
 };
 
 // `fill` (may be null) shares out what the contexts leave among its most
