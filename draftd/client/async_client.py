@@ -83,6 +83,7 @@ class AsyncClient:
             tails = await self._converse(mirrors, tokens, wish, self.deadline, verified=verified_of_rows)
         else:
             self._core.mirrors.miss(mirrors, tokens)
+            await asyncio.sleep(0)  # others run, also where a caller asks again and again
             tails = self._core.no_tails(mirrors, Reason.CLOSED if self._closed else Reason.OFF)
         drafts = dict(zip(served, map(Draft, repeat(tails), range(len(served))), strict=True))
         if len(served) < len(commits):
@@ -157,7 +158,7 @@ class AsyncClient:
         try:
             async with asyncio.timeout(self.deadline):
                 await self._connected().send(outgoing.frames)
-        except (TimeoutError, ChannelError):
+        except TimeoutError:
             self._core.gave_up(outgoing, Reason.UNREACHABLE)
 
     async def _converse(
@@ -187,20 +188,19 @@ class AsyncClient:
         channel = self._connected()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._awaited[outgoing.step] = future
-        failure = Reason.UNREACHABLE
+        answer: Answer = Reason.UNREACHABLE
         try:
             async with asyncio.timeout_at(until):
                 await channel.send(outgoing.frames)
-                failure = Reason.LATE
-                return await future
+                answer = Reason.LATE
+                answer = await future
         except TimeoutError:
-            pass
-        except ChannelError:
-            failure = Reason.UNREACHABLE
+            pass  # the answer stays what it was when the time was up
         finally:
             del self._awaited[outgoing.step]
-        self._core.gave_up(outgoing, failure)
-        return failure
+        if isinstance(answer, Reason):
+            self._core.gave_up(outgoing, answer)
+        return answer
 
     def _connected(self) -> AsyncChannel:
         if self._channel is None:
@@ -213,10 +213,10 @@ class AsyncClient:
         while True:
             try:
                 answered = self._core.receive(await channel.receive())
-            except ChannelError as broken:
+            except ChannelError:
                 for future in self._awaited.values():
                     if not future.done():
-                        future.set_exception(broken)
+                        future.set_result(Reason.UNREACHABLE)
                 continue
             if answered is None:
                 continue

@@ -25,7 +25,7 @@ class AsyncChannel(Protocol):
     """The same for an event loop. Deadlines are the caller's: it cancels what takes too long."""
 
     async def send(self, frames: list[bytes]) -> None:
-        """Send all, in order, as soon as there is a connection. Raises ChannelError."""
+        """Send all, in order, as soon as there is a connection and room."""
         ...
 
     async def receive(self) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import queue
 import threading
+from collections.abc import AsyncIterator
 
 import grpc
 import grpc.aio
@@ -84,39 +85,49 @@ class GrpcChannel:
 
 
 class AsyncGrpcChannel:
-    """The same on an event loop; to be made on the loop that uses it."""
+    """The same on an event loop; to be made on the loop that uses it.
+
+    Callers only touch queues: cancelling one that is late must not cancel the stream.
+    """
 
     def __init__(self, target: str) -> None:
         self._channel = grpc.aio.insecure_channel(target, OPTIONS)
-        self._call: grpc.aio.StreamStreamCall[bytes, bytes] | None = None
-        self._connected = asyncio.Event()
-        self._writing = asyncio.Lock()  # gRPC takes one write at a time
+        self._outbox: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_QUEUED_FRAMES)
+        self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._stream: asyncio.Task[None] | None = None
 
     async def send(self, frames: list[bytes]) -> None:
-        async with self._writing:
-            if self._call is None:
-                self._call = self._channel.stream_stream(STREAM)()
-                self._connected.set()
-            try:
-                for frame in frames:
-                    await self._call.write(frame)
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                raise ChannelError("the gRPC stream ended") from None
+        if self._stream is None or self._stream.done():
+            self._outbox = asyncio.Queue(MOST_QUEUED_FRAMES)
+            self._stream = asyncio.create_task(self._run(self._outbox), name="draftd-client-grpc")
+        for frame in frames:
+            await self._outbox.put(frame)
 
     async def receive(self) -> bytes:
-        await self._connected.wait()
-        assert self._call is not None
-        try:
-            frame = await self._call.read()
-        except grpc.aio.AioRpcError:
-            frame = grpc.aio.EOF
-        if isinstance(frame, bytes):
-            return frame
-        self._connected.clear()
-        self._call = None
-        raise ChannelError("the gRPC stream ended")
+        frame = await self._inbox.get()
+        if frame is None:
+            raise ChannelError("the gRPC stream ended")
+        return frame
 
     async def close(self) -> None:
-        if self._call is not None:
-            await self._call.done_writing()
-        await self._channel.close(LINGER_SECONDS)
+        if self._stream is not None:
+            await self._outbox.put(None)  # what was sent before still goes out
+            await asyncio.wait({self._stream}, timeout=LINGER_SECONDS)
+            self._stream.cancel()
+        await self._channel.close()
+
+    async def _run(self, outbox: asyncio.Queue[bytes | None]) -> None:
+        """One life of the stream."""
+        stream: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(STREAM)
+        try:
+            async for frame in stream(_frames(outbox)):
+                self._inbox.put_nowait(frame)
+        except (grpc.aio.AioRpcError, grpc.aio.InternalError):
+            pass  # the end, said below
+        finally:
+            self._inbox.put_nowait(None)
+
+
+async def _frames(outbox: asyncio.Queue[bytes | None]) -> AsyncIterator[bytes]:
+    while (frame := await outbox.get()) is not None:
+        yield frame
