@@ -141,6 +141,8 @@ async def _answer(request: Request, call: Callable[[], Awaitable[Shape]], empty:
         status, message = HTTPStatus.BAD_REQUEST, str(error)
     except LoaderError as error:
         status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(error)
+    except asyncio.CancelledError:  # only by the server's stop, when the time for answers under way is over
+        status, message = HTTPStatus.SERVICE_UNAVAILABLE, "the server is stopping"
     except Exception as error:  # noqa: BLE001 - a client must get the shape it knows, and the log the traceback
         facts.request_failed(request.url.path, error)
         status, message = HTTPStatus.INTERNAL_SERVER_ERROR, "a defect of the server; its log says more"
