@@ -36,18 +36,17 @@ class FixedBudget:
 class MeanBudget:
     """A survival threshold that moves until the mean number of nodes is the one wished for.
 
-    Each step earns `mean` nodes and spends what it drafts; the threshold is START * exp(-RATE * saved), so saved nodes
-    lower it and debts would raise it. START is above the threshold where real traffic settles, so there are always
-    savings, and a step that would overdraw them is cut: the mean of the whole replay is never above `mean`.
+    Each step earns `mean` nodes and spends what it drafts; the threshold is START * exp(-RATE * saved), so savings
+    lower it. START is above the threshold where real traffic settles, so there usually are savings, and a step that
+    would overdraw them is cut: the mean is never above `mean`, at no point of a replay. A single step gets at most
+    twice the mean.
     """
 
-    START = 0.2
+    START = 0.3
     RATE = 0.003  # per node saved
 
-    def __init__(self, mean: int, most: int) -> None:
-        """`most` is the limit of a single step."""
+    def __init__(self, mean: int) -> None:
         self._mean = mean
-        self._most = most
         self._saved = 0
 
     @property
@@ -55,7 +54,7 @@ class MeanBudget:
         return self.START * math.exp(-self.RATE * self._saved)
 
     def nodes(self) -> int:
-        return min(self._most, self._saved + self._mean)
+        return self._mean + min(self._mean, self._saved)
 
     def spent(self, nodes: int) -> None:
         self._saved += self._mean - nodes

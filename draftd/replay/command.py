@@ -15,7 +15,6 @@ from draftd.replay.table import report_console, results_table
 from draftd.replay.traces import read_trace, workload_name
 
 DEFAULT_BUDGET = 16
-MOST_NODES = 64  # of one step under a mean budget; the engine's own default limit
 
 
 def run(
@@ -67,7 +66,7 @@ def replay_file(
     """
     if budget is not None and mean_budget is not None:
         raise ReplayError("give a budget or a mean budget, not both")
-    limit: StepBudget = MeanBudget(mean_budget, MOST_NODES) if mean_budget else FixedBudget(budget or DEFAULT_BUDGET)
+    limit: StepBudget = MeanBudget(mean_budget) if mean_budget else FixedBudget(budget or DEFAULT_BUDGET)
     result = ReplayResult(workload_name(file))
     replay(read_trace(file), ClientDrafter(client, shape=shape, share=share), limit, result)
     return result
