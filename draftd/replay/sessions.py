@@ -15,6 +15,7 @@ from draftd.engine import Engine
 from draftd.ingest import CorpusKey, LoadFile, LoadJob, TokenColumns
 from draftd.ingest.work import load
 from draftd.native import Index
+from draftd.replay.runner import ReplayError
 
 VERIFIER = "replay"
 DEADLINE = 30.0  # seconds; nothing of a replay is urgent, and a late draft would spoil its figures
@@ -45,10 +46,11 @@ def in_process(workload: str, corpora: Mapping[str, Index]) -> Iterator[LocalCli
 
 @contextmanager
 def at_server(workload: str, endpoint: str) -> Iterator[Client]:
-    """A client of a server, as a tenant that has no history there."""
+    """A client of a server, as a tenant that has no history there. Raises ReplayError for an endpoint that is none."""
     namespace = Namespace(tenant=f"replay-{secrets.token_hex(4)}", model=workload)
-    client = Client(endpoint, namespace, verifier=VERIFIER, deadline=DEADLINE)
     try:
+        client = Client(endpoint, namespace, verifier=VERIFIER, deadline=DEADLINE)
+    except ValueError as error:
+        raise ReplayError(str(error)) from None
+    with client:
         yield client
-    finally:
-        client.close()

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +34,16 @@ def workload_name(path: Path) -> str:
 
 
 def read_trace(path: Path) -> Iterator[RecordedRequest]:
-    """The requests of one file in arrival order. Raises TraceError on the first line that is no request."""
+    """The requests of one file in arrival order, at least one. Raises TraceError at the first line that is none."""
+    number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 yield _parse(line, f"{path}:{number}")
-    except (OSError, EOFError) as error:
-        raise TraceError(f"{path}: {error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if number == 0:
+        raise TraceError(f"{path}: holds no request")
 
 
 def _parse(line: bytes, where: str) -> RecordedRequest:

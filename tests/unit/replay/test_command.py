@@ -101,6 +101,11 @@ def test_wishes_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         run([file], endpoint="ipc:///nowhere", corpora=[SAMPLE_CORPUS])
 
 
+def test_an_endpoint_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError, match="http://localhost"):
+        run([head(MATHEMATICS, 1, tmp_path)], endpoint="http://localhost:1")
+
+
 def test_a_corpus_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "bad.npz", token_ids=np.array([1, 2, 3]), doc_offsets=np.array([0, 2]))
     with pytest.raises(IngestError, match="doc_offsets"):

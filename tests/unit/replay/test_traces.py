@@ -54,9 +54,15 @@ def test_a_bad_line_is_refused_by_file_line_and_field(tmp_path: Path, line: obje
     assert complaint in str(refusal.value)
 
 
-def test_a_missing_or_torn_file_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_missing_empty_or_torn_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="empty: holds no request"):
+        list(read_trace(write(tmp_path / "empty")))
     with pytest.raises(TraceError, match="missing"):
         list(read_trace(tmp_path / "missing.jsonl"))
+    damaged = tmp_path / "damaged.jsonl.gz"
+    damaged.write_bytes(gzip.compress(b"x" * 100)[:12] + b"\xff" * 20)
+    with pytest.raises(TraceError, match="damaged"):
+        list(read_trace(damaged))
     torn = tmp_path / "torn.jsonl.gz"
     torn.write_bytes(gzip.compress(json.dumps(GOOD).encode() * 100)[:-12])
     with pytest.raises(TraceError, match="torn"):
