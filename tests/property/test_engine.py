@@ -1,0 +1,295 @@
+"""The native engine answers what its slow twin answers, bit for bit, whatever verifiers do."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from draftd import native
+from draftd.reference import engine as reference
+from draftd.reference.events import Share, Status
+from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
+
+AMPLE = 1 << 30
+SESSION_TTL = 100.0
+GREATEST_ID = 2**31 - 1
+
+Key = tuple[int, int]
+
+
+class Step(TypedDict):
+    now: float
+    budget: int
+    min_survival: float
+
+
+ids = st.sampled_from([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5])
+tokens = st.lists(ids, max_size=6)
+verifiers = st.sampled_from([1, 2**64 - 1])
+handles = st.integers(0, 1)
+namespaces = st.sampled_from([0, 0, 0, 1])
+
+
+@st.composite
+def prompts(draw: st.DrawFn) -> list[int]:
+    """Mostly short; some are longer than what a step indexes at once."""
+    unit = draw(st.lists(ids, min_size=1, max_size=6))
+    return [*unit * draw(st.sampled_from([1, 2, 2, 3, 3, 100])), *draw(tokens)]
+
+
+@st.composite
+def options(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "vocabulary_size": draw(st.sampled_from([0, 0, 6, 5, 2**32 - 1])),
+        "stop_ids": packed("<i4", draw(st.sampled_from([[], [], [5], [4]]))),
+        "max_new_tokens": draw(st.sampled_from([None, None, None, 30, 8, 1])),
+        "chain": draw(st.booleans()),
+        "max_nodes": draw(st.sampled_from([0, 0, 3])),
+        "share": draw(st.sampled_from([Share.OUTPUTS, *Share])),
+        "group": draw(st.sampled_from(["", "one", "two"])),
+        "hide_history": draw(st.sampled_from([False, False, True])),
+        "corpora": draw(st.sampled_from([None, None, [1], [2, 1, 1], [9], []])),
+    }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A row to commit, told relative to what the request has committed."""
+
+    handle: int
+    how: str
+    place: int
+    tokens: list[int]
+    max_nodes: int
+    tail: str
+    verified: int | list[int]
+
+
+def plans(*how: str) -> st.SearchStrategy[list[Plan]]:
+    """Rows of one step, not more than one for a request."""
+    plan = st.builds(
+        Plan,
+        handle=handles,
+        how=st.sampled_from(how),
+        place=st.integers(0, 8),
+        tokens=tokens,
+        max_nodes=st.sampled_from([16, 16, 4, 1, 0]),
+        tail=st.sampled_from(["last", "last", "last", "none", "wrong"]),
+        verified=st.sampled_from([-1, -1, 0, 2]) | st.lists(st.integers(0, 1), max_size=5),
+    )
+    return st.lists(plan, min_size=1, max_size=2, unique_by=lambda plan: plan.handle)
+
+
+@dataclass
+class Mirror:
+    """What a verifier knows of its request."""
+
+    opening: dict[str, Any] = field(default_factory=dict)
+    epoch: int = 0
+    text: list[int] = field(default_factory=list)
+    tail: TailRow | None = None
+
+    def commit(self, plan: Plan) -> CommitRow:
+        length = len(self.text)
+        back = max(length - plan.place, 0)
+        start, said = {
+            "append": (length, plan.tokens),
+            "follow": (length, [*self._drafted_path(plan.place), *plan.tokens[:1]]),
+            "repeat": (back, self.text[back:]),
+            "extend": (back, self.text[back:] + plan.tokens),
+            "change": (back, plan.tokens),
+            "gap": (length + 1 + plan.place, plan.tokens),
+            "bad id": (length, [*plan.tokens, [-1, 5, 6, GREATEST_ID][plan.place % 4]]),
+        }.get(plan.how, (length, plan.tokens))
+        base = self.tail.base if self.tail else NO_TAIL
+        return CommitRow(
+            request=plan.handle,
+            epoch=max(self.epoch + {"old epoch": -1, "new epoch": 1}.get(plan.how, 0), 0),
+            start=start,
+            tokens=said,
+            max_nodes=plan.max_nodes,
+            tail_base={"last": base, "none": NO_TAIL, "wrong": base ^ 1}[plan.tail],
+            verified=plan.verified if isinstance(plan.verified, int) else BY_BITMAP,
+            bitmap=() if isinstance(plan.verified, int) else plan.verified,
+        )
+
+    def _drafted_path(self, place: int) -> list[int]:
+        """The tokens from the root of the last tail down to one of its nodes."""
+        path: list[int] = []
+        if self.tail and self.tail.tokens:
+            node = place % len(self.tail.tokens)
+            while node >= 0:
+                path.insert(0, self.tail.tokens[node])
+                node = self.tail.parents[node]
+        return path
+
+    def taken(self, row: CommitRow, tail: TailRow) -> None:
+        told = [*self.text[: row.start], *row.tokens]
+        if self.text[: len(told)] != told:
+            self.text = told
+        self.tail = tail
+        assert tail.base == len(self.text)
+
+
+class EnginesAgree(RuleBasedStateMachine):
+    """Does the same with both engines and compares what they say."""
+
+    @initialize(
+        max_nodes=st.sampled_from([64, 5]),
+        prompts=st.lists(prompts(), min_size=4, max_size=4),
+        options=st.lists(options(), min_size=4, max_size=4),
+        documents=st.lists(prompts(), max_size=3),
+    )
+    def start(
+        self,
+        max_nodes: int,
+        prompts: list[list[int]],
+        options: list[dict[str, Any]],
+        documents: list[list[int]],
+    ) -> None:
+        self.native = native.Engine(SESSION_TTL, AMPLE, AMPLE, max_nodes, indexing_thread=False)
+        self.twin = reference.Engine(SESSION_TTL, AMPLE, AMPLE, max_nodes, indexing_thread=False)
+        self.mirrors: dict[Key, Mirror] = {}
+        self.now = 0.0
+        for namespace in range(2):
+            assert self.native.create_namespace() == self.twin.create_namespace() == namespace
+        self.publish(0, 1, documents)
+        keys = [(verifier, handle) for verifier in (1, 2**64 - 1) for handle in (0, 1)]
+        for (verifier, handle), prompt, said in zip(keys, prompts, options, strict=True):
+            self.open(verifier, handle, 1, 0, prompt, [], said)
+
+    @rule(
+        verifier=verifiers,
+        handle=handles,
+        epochs=st.sampled_from([1, 1, 0, -1, 3]),
+        namespace=namespaces,
+        prompt=prompts(),
+        output=tokens,
+        options=options(),
+    )
+    def open(
+        self,
+        verifier: int,
+        handle: int,
+        epochs: int,
+        namespace: int,
+        prompt: list[int],
+        output: list[int],
+        options: dict[str, Any],
+    ) -> None:
+        mirror = self.mirrors.setdefault((verifier, handle), Mirror())
+        epoch = max(mirror.epoch + epochs, 0)
+        said = {"verifier": verifier, "request": handle, "epoch": epoch, "namespace": namespace}
+        self._open(options | said, prompt, output)
+
+    def _open(self, opening: dict[str, Any], prompt: list[int], output: list[int]) -> None:
+        opening |= {"prompt": packed("<i4", prompt), "output": packed("<i4", output), "now": self.now}
+        status, detail = self.native.open(**opening)
+        assert (status, detail) == self.twin.open(**opening)
+        if status == Status.OK:
+            key = (opening["verifier"], opening["request"])
+            self.mirrors[key] = Mirror(opening, opening["epoch"], prompt + output)
+
+    @rule(
+        verifier=verifiers,
+        steps=st.lists(plans("append", "follow", "follow"), min_size=3, max_size=8),
+        budget=st.sampled_from([0, 0, 1, 6]),
+        min_survival=st.sampled_from([0.0, 0.0, 0.05, 0.3]),
+    )
+    def decode(self, verifier: int, steps: list[list[Plan]], budget: int, min_survival: float) -> None:
+        for plans in steps:
+            self._step(verifier, plans, budget, min_survival)
+
+    @rule(
+        verifier=verifiers,
+        steps=st.lists(
+            plans("follow", "repeat", "extend", "change", "gap", "old epoch", "new epoch", "bad id"),
+            min_size=1,
+            max_size=4,
+        ),
+    )
+    def decode_badly(self, verifier: int, steps: list[list[Plan]]) -> None:
+        self.decode(verifier, steps, 0, 0.0)
+
+    def _step(self, verifier: int, plans: list[Plan], budget: int, min_survival: float) -> None:
+        mirrors = [self.mirrors[verifier, plan.handle] for plan in plans]
+        rows = [mirror.commit(plan) for mirror, plan in zip(mirrors, plans, strict=True)]
+        said: Step = {"now": self.now, "budget": budget, "min_survival": min_survival}
+        tails = step(self.native, native.StepColumns, verifier, rows, **said)
+        assert tails == step(self.twin, reference.StepColumns, verifier, rows, **said)
+        for plan, mirror, row, tail in zip(plans, mirrors, rows, tails, strict=True):
+            if tail.status == Status.OK:
+                mirror.taken(row, tail)
+            elif tail.status == Status.NEED_SYNC and plan.how == "follow" and mirror.opening:
+                self._open(mirror.opening | {"epoch": mirror.epoch + 1}, mirror.text, [])
+
+    @rule(verifier=verifiers, handle=handles, epochs=st.sampled_from([-1, 1]))
+    def close(self, verifier: int, handle: int, epochs: int) -> None:
+        epoch = max(self.mirrors[verifier, handle].epoch + epochs, 0)
+        closing = (verifier, packed("<u4", [handle]), packed("<u4", [epoch]), self.now)
+        assert self.native.close(*closing) == self.twin.close(*closing)
+
+    @rule(
+        verifier=verifiers,
+        steps=st.lists(plans("append", "follow", "follow"), min_size=3, max_size=8),
+        most=st.sampled_from([AMPLE, AMPLE, 40]),
+        namespace=namespaces,
+        prompts=st.lists(prompts(), min_size=2, max_size=2),
+        options=options(),
+    )
+    def finish_and_begin_anew(
+        self,
+        verifier: int,
+        steps: list[list[Plan]],
+        most: int,
+        namespace: int,
+        prompts: list[list[int]],
+        options: dict[str, Any],
+    ) -> None:
+        self.decode(verifier, steps, 0, 0.0)
+        for handle in (0, 1):
+            self.close(verifier, handle, 0)
+        self.index(most)
+        for handle in (0, 1):
+            self.open(verifier, handle, 1, namespace, prompts[handle], [], options)
+
+    @rule(most=st.sampled_from([1, 40, AMPLE]))
+    def index(self, most: int) -> None:
+        assert self.native.index_slice(most) == self.twin.index_slice(most)
+
+    @rule(namespace=namespaces, number=st.integers(1, 3), documents=st.lists(prompts(), max_size=3))
+    def publish(self, namespace: int, number: int, documents: list[list[int]]) -> None:
+        built, twin = native.Index(), reference.Index()
+        for document in documents:
+            built.append(document)
+            built.end_document()
+            twin.append(document)
+            twin.end_document()
+        self.native.publish_corpus(namespace, number, built)
+        self.twin.publish_corpus(namespace, number, twin)
+
+    @rule(namespace=namespaces, number=st.integers(1, 3))
+    def withdraw(self, namespace: int, number: int) -> None:
+        self.native.withdraw_corpus(namespace, number)
+        self.twin.withdraw_corpus(namespace, number)
+
+    @rule(seconds=st.sampled_from([1.0, 1.0, 40.0, SESSION_TTL + 1]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        assert self.native.expire(self.now) == self.twin.expire(self.now)
+
+    @invariant()
+    def figures_agree(self) -> None:
+        assert figures(self.native) == figures(self.twin)
+
+
+def figures(engine: Any) -> dict[str, Any]:
+    """The statistics without sizes in bytes, which the twin does not model."""
+    counted: dict[str, Any] = engine.statistics()
+    return counted | {"index": {kind: size["tokens"] for kind, size in counted["index"].items()}}
+
+
+EnginesAgree.TestCase.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)
+TestEnginesAgree = EnginesAgree.TestCase
