@@ -5,12 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
+from draftd.config import EngineSettings
+from draftd.engine import Engine
 from draftd.wire import (
     ALL_VERIFIED,
     NO_TAIL,
     DraftSync,
     DraftTail,
     Frame,
+    Hello,
     Reason,
     Source,
     Status,
@@ -58,7 +61,7 @@ def test_the_printed_request_is_the_message_it_describes() -> None:
                 tokens=column("<i4", 30),
                 tail_base=column("<u4", NO_TAIL),
                 verified=column("<i4", ALL_VERIFIED),
-                max_nodes=column("<u2", 4),
+                max_nodes=column("<u2", 3),
             ),
         )
     )
@@ -80,13 +83,24 @@ def test_the_printed_reply_is_the_message_it_describes() -> None:
                 node_end=column("<u4", 3),
                 tokens=column("<i4", 10, 20, 30),
                 parents=column("<i2", -1, 0, 1),
-                survival=column("<f4", 0.5, 0.375, 0.25),
+                survival=bytes.fromhex("0000c03e 6666663e bcbb1b3e"),
                 source=bytes([Source.OWN_TEXT] * 3),
             ),
             core_micros=9,
         )
     )
     assert printed("reply") == frame.SerializeToString(deterministic=True)
+
+
+def test_a_drafter_gives_the_tail_that_is_printed() -> None:
+    request, reply = Frame.FromString(printed("request")), Frame.FromString(printed("reply"))
+    engine = Engine(EngineSettings())
+    try:
+        engine.handle(Frame(hello=Hello(protocol=1, incarnation=request.step.verifier)).SerializeToString())
+        answer = Frame.FromString(engine.handle(request.SerializeToString()).reply)
+    finally:
+        engine.close()
+    assert answer.reply.tail == reply.reply.tail
 
 
 def test_every_code_of_the_catalogue_is_on_the_page() -> None:
