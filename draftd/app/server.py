@@ -56,6 +56,7 @@ class Server:
                 await stop.wait()
         finally:
             await self._stop()
+        facts.stopped()
 
     async def _start(self) -> None:
         """HTTP first, so that /healthz answers while corpora load; verifiers are let in when all are there."""
@@ -120,10 +121,11 @@ class Server:
     async def _stop(self) -> None:
         """Transports stop together, each after the answers under way; then nothing needs the engine any more."""
         self._readiness.stopping()
-        await asyncio.gather(*(stop() for stop in self._stops))
-        self._loader.close()
-        self._engine.close()
-        facts.stopped()
+        try:
+            await asyncio.gather(*(stop() for stop in self._stops))
+        finally:
+            self._loader.close()
+            self._engine.close()
 
 
 def _stop_signal() -> asyncio.Event:

@@ -64,6 +64,7 @@ def admin_app(admin: Admin) -> Starlette:
 class _Corpora:
     def __init__(self, admin: Admin) -> None:
         self._library = admin.library
+        self._readiness = admin.readiness
         self._max_body_bytes = admin.max_body_bytes
         self._loads = asyncio.Semaphore(PARALLEL_LOADS)
         self._threads = ThreadPoolExecutor(PARALLEL_LOADS, "corpora", initializer=_let_drafting_go_first)
@@ -81,7 +82,7 @@ class _Corpora:
                 "loaded_token_count": loaded.tokens,
             }
 
-        return await _answer(request, call, {"corpus_id": "", "loaded_token_count": 0})
+        return await self._answer(request, call, {"corpus_id": "", "loaded_token_count": 0})
 
     async def remove(self, request: Request) -> JSONResponse:
         async def call() -> Shape:
@@ -93,7 +94,7 @@ class _Corpora:
             await self._on_a_thread(self._library.remove, key, owner(fields).tokenizer)
             return {"message": f"corpus {key} is removed"}
 
-        return await _answer(request, call, {})
+        return await self._answer(request, call, {})
 
     async def list(self, request: Request) -> JSONResponse:
         async def call() -> Shape:
@@ -104,7 +105,26 @@ class _Corpora:
             counts = self._library.token_counts(owner(fields))
             return {"corpus_token_counts": counts, "message": f"{len(counts)} corpora"}
 
-        return await _answer(request, call, {"corpus_token_counts": {}})
+        return await self._answer(request, call, {"corpus_token_counts": {}})
+
+    async def _answer(self, request: Request, call: Callable[[], Awaitable[Shape]], empty: Shape) -> JSONResponse:
+        """What `call` returns, or what went wrong in the same shape: `empty` with a message."""
+        if waiting := self._readiness.waiting_for():
+            # Before, tokenizers may be unknown yet, and text would land in the wrong namespace.
+            message = f"the server is not ready, it waits for {', '.join(waiting)}"
+            return JSONResponse({"success": False, **empty, "message": message}, HTTPStatus.SERVICE_UNAVAILABLE)
+        try:
+            return JSONResponse({"success": True, **await call()})
+        except (IngestError, LimitExceeded) as error:
+            status, message = HTTPStatus.BAD_REQUEST, str(error)
+        except LoaderError as error:
+            status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(error)
+        except asyncio.CancelledError:  # only by the server's stop, when the time for answers under way is over
+            status, message = HTTPStatus.SERVICE_UNAVAILABLE, "the server is stopping"
+        except Exception as error:  # noqa: BLE001 - a client must get the shape it knows, and the log the traceback
+            facts.request_failed(request.url.path, error)
+            status, message = HTTPStatus.INTERNAL_SERVER_ERROR, "a defect of the server; its log says more"
+        return JSONResponse({"success": False, **empty, "message": message}, status)
 
     async def _on_a_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
@@ -131,22 +151,6 @@ class _Status:
     async def metrics(self, _request: Request) -> Response:
         text = generate_latest(self._admin.metrics) + generate_latest(facts.REGISTRY)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-async def _answer(request: Request, call: Callable[[], Awaitable[Shape]], empty: Shape) -> JSONResponse:
-    """What `call` returns, or what went wrong in the same shape: `empty` with a message."""
-    try:
-        return JSONResponse({"success": True, **await call()})
-    except (IngestError, LimitExceeded) as error:
-        status, message = HTTPStatus.BAD_REQUEST, str(error)
-    except LoaderError as error:
-        status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(error)
-    except asyncio.CancelledError:  # only by the server's stop, when the time for answers under way is over
-        status, message = HTTPStatus.SERVICE_UNAVAILABLE, "the server is stopping"
-    except Exception as error:  # noqa: BLE001 - a client must get the shape it knows, and the log the traceback
-        facts.request_failed(request.url.path, error)
-        status, message = HTTPStatus.INTERNAL_SERVER_ERROR, "a defect of the server; its log says more"
-    return JSONResponse({"success": False, **empty, "message": message}, status)
 
 
 async def _no_such_call(request: Request, error: Exception) -> JSONResponse:

@@ -3,12 +3,12 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
 
-from draftd.ingest import IngestError
+from draftd.ingest import IngestError, LoaderError
 
 SMALL_BODY = 64 << 10  # bytes
 SILENCE = 30.0  # seconds that a client may pause within a body
@@ -16,11 +16,15 @@ SILENCE = 30.0  # seconds that a client may pause within a body
 
 @asynccontextmanager
 async def body_in_file(request: Request, folder: Path, max_bytes: int) -> AsyncIterator[Path]:
-    """Writes the body to a file in `folder` that lives as long as the context. Raises IngestError."""
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".json") as file:
-        async for chunk in _limited(request, max_bytes, "corpora.max_body_bytes"):
-            file.write(chunk)
-        file.flush()
+    """Writes the body to a file in `folder` that lives as long as the context. Raises IngestError or LoaderError."""
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(tempfile.NamedTemporaryFile(dir=folder, suffix=".json"))
+            async for chunk in _limited(request, max_bytes, "corpora.max_body_bytes"):
+                file.write(chunk)
+            file.flush()
+        except OSError as error:
+            raise LoaderError(f"the body can't be kept in {folder}: {error.strerror}") from None
         yield Path(file.name)
 
 

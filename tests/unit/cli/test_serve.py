@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from draftd.client import Client, Namespace
+from draftd.wire import Reason
 from tests.unit.cli.processes import COMMAND, SECONDS, draftd, environment, only_line, serving
+from tests.unit.ingest.posts import word_tokenizer
 
 
 def get(url: str) -> dict[str, object]:
@@ -96,6 +99,29 @@ def test_what_it_cannot_start_with_is_one_line_and_a_status(
     log = {"DRAFTD_LOG__LEVEL": "error"}
     defaults = ["--data-dir", str(tmp_path), "--http", "127.0.0.1:0"]
     assert complaint in only_line(draftd("serve", *defaults, *given, **log))
+
+
+def test_a_configured_tokenizer_turns_text_to_ids_and_is_what_requests_must_state(tmp_path: Path) -> None:
+    tokenizers = json.dumps([{"tenant": "acme", "path": str(word_tokenizer(tmp_path))}])
+    (tmp_path / "docs.jsonl").write_text('"the cat sat on"\n')
+    with (
+        serving(tmp_path / "data", DRAFTD_TOKENIZERS=tokenizers) as served,
+        Client(served.endpoints["zmq"], Namespace(tenant="acme", tokenizer="f00"), deadline=SECONDS) as client,
+    ):
+        server = ("--http", served.endpoints["http"])
+        added = draftd("corpus", "add", "docs", tmp_path / "docs.jsonl", *server, "--tenant", "acme")
+        assert added.stdout == "corpus 'docs' of acme/default holds 4 tokens\n", added.stderr
+        refused = draftd("corpus", "add", "docs", tmp_path / "docs.jsonl", *server)
+        assert "none is configured for tenant 'default'" in only_line(refused)
+        draft = client.open("request", [1, 2], wait=True).draft(budget=4)
+        assert draft.reason == Reason.REFUSED
+        assert "f00" in client.health().last_error
+
+
+def test_a_tokenizer_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    tokenizers = json.dumps([{"path": str(tmp_path / "absent.json")}])
+    failed = draftd("serve", "--data-dir", tmp_path, "--http", "", DRAFTD_TOKENIZERS=tokenizers)
+    assert f"tokenizer {tmp_path}/absent.json: no such file" in only_line(failed)
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:

@@ -50,10 +50,12 @@ Start = Callable[..., Endpoint]
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    """Makes endpoints with the given settings of corpora, and `tokenizer` and `max_corpora`."""
+    """Makes endpoints with the given settings of corpora, `tokenizer` and `max_corpora`; ready unless they wait."""
     started: list[Endpoint] = []
 
-    def with_settings(*, tokenizer: Path | None = None, max_corpora: int = 8, **corpora: Any) -> Endpoint:
+    def with_settings(
+        *, tokenizer: Path | None = None, max_corpora: int = 8, waiting_for: tuple[str, ...] = (), **corpora: Any
+    ) -> Endpoint:
         engine = Engine(EngineSettings(max_corpora=max_corpora))
         loader = Loader(threads=1)
         settings = CorporaSettings(**corpora)
@@ -64,7 +66,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             library.open_tokenizers((TokenizerSettings(path=tokenizer),))
         metrics = CollectorRegistry()
         metrics.register(EngineCollector(engine.statistics))
-        readiness = Readiness(("corpora",))
+        readiness = Readiness(waiting_for)
         app = admin_app(Admin(library, readiness, metrics, settings.max_body_bytes, engine.incarnation))
         http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://draftd")
         started.append(Endpoint(engine, loader, library, readiness, http))

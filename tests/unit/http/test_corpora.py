@@ -1,12 +1,16 @@
 """The calls on external corpora: replies field by field, and what becomes of wrong ones."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from draftd.ingest import CorpusKey, LoaderError
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.ingest.posts import word_tokenizer
 
@@ -209,3 +213,36 @@ async def test_a_loader_that_fails_is_500_in_the_same_shape(endpoint: Endpoint) 
     assert status == 500
     assert set(reply) == ADD_FIELDS
     assert reply["message"] == "the server is stopping"
+
+
+async def test_before_it_is_ready_corpora_are_not_taken(start: Start) -> None:
+    endpoint = start(waiting_for=("corpora",))
+    status, reply = await endpoint.add(corpus_id="docs", token_chunks=[[1]])
+    assert (status, set(reply)) == (503, ADD_FIELDS)
+    assert reply["message"] == "the server is not ready, it waits for corpora"
+    endpoint.readiness.up("corpora")
+    assert (await endpoint.add(corpus_id="docs", token_chunks=[[1]]))[0] == 200
+
+
+async def test_a_body_that_cannot_be_kept_is_500_in_the_same_shape(endpoint: Endpoint) -> None:
+    endpoint.library.scratch.rmdir()
+    try:
+        status, reply = await endpoint.add(token_chunks=[[1]])
+    finally:
+        endpoint.library.scratch.mkdir()
+    assert (status, set(reply)) == (500, ADD_FIELDS)
+    assert "can't be kept" in reply["message"]
+
+
+async def test_a_loader_that_is_killed_leaves_the_id_free(endpoint: Endpoint, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "slow.jsonl")
+    key = CorpusKey(tenant="default", model="default", adapter="", corpus_id="docs")
+    with ThreadPoolExecutor(1) as threads:
+        loading = threads.submit(endpoint.library.add_file, key, tmp_path / "slow.jsonl")
+        with (tmp_path / "slow.jsonl").open("w"):  # waits until the loader reads
+            (loader,) = psutil.Process().children()
+            loader.kill()
+            with pytest.raises(LoaderError, match="killed by signal 9"):
+                loading.result(30)
+    assert await endpoint.counts() == {}
+    assert (await endpoint.add(corpus_id="docs", token_chunks=[[1]]))[0] == 200

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from draftd.client import Namespace
 from draftd.client.local import LocalClient
 from draftd.observe.metrics import ACCEPTANCE, COUNTERS, GAUGES, LATENCY
-from tests.unit.http.conftest import Endpoint
+from tests.unit.http.conftest import Endpoint, Start
 
 Samples = dict[tuple[str, str], float]  # by name and the value of its label
 
@@ -21,7 +21,8 @@ async def samples(endpoint: Endpoint) -> Samples:
     }
 
 
-async def test_readyz_waits_for_every_part(endpoint: Endpoint) -> None:
+async def test_readyz_waits_for_every_part(start: Start) -> None:
+    endpoint = start(waiting_for=("corpora",))
     response = await endpoint.http.get("/readyz")
     assert (response.status_code, response.json()) == (503, {"ready": False, "waiting_for": ["corpora"]})
     endpoint.readiness.up("corpora")
@@ -31,8 +32,8 @@ async def test_readyz_waits_for_every_part(endpoint: Endpoint) -> None:
     assert (await endpoint.http.get("/readyz")).status_code == 503
 
 
-async def test_healthz_answers_before_it_is_ready(endpoint: Endpoint) -> None:
-    assert (await endpoint.http.get("/healthz")).json() == {"status": "ok"}
+async def test_healthz_answers_before_it_is_ready(start: Start) -> None:
+    assert (await start(waiting_for=("corpora",)).http.get("/healthz")).json() == {"status": "ok"}
 
 
 async def test_version(endpoint: Endpoint) -> None:
