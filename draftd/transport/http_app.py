@@ -75,7 +75,8 @@ class _Corpora:
                 self._loads,
                 body_in_file(request, self._library.scratch, self._max_body_bytes) as body,
             ):
-                loaded = await self._on_a_thread(self._library.add_posted, body)
+                loading = asyncio.get_running_loop().run_in_executor(self._threads, self._library.add_posted, body)
+                loaded = await loading
             return {
                 "corpus_id": loaded.key.corpus_id,
                 "message": f"corpus {loaded.key} holds {loaded.tokens} tokens",
@@ -91,7 +92,7 @@ class _Corpora:
             if fields.get("corpus_id") is None:
                 raise IngestError("corpus_id: is missing")
             key = corpus_key(fields)
-            await self._on_a_thread(self._library.remove, key, owner(fields).tokenizer)
+            await asyncio.to_thread(self._library.remove, key, owner(fields).tokenizer)  # waits for no load
             return {"message": f"corpus {key} is removed"}
 
         return await self._answer(request, call, {})
@@ -125,9 +126,6 @@ class _Corpora:
             facts.request_failed(request.url.path, error)
             status, message = HTTPStatus.INTERNAL_SERVER_ERROR, "a defect of the server; its log says more"
         return JSONResponse({"success": False, **empty, "message": message}, status)
-
-    async def _on_a_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
 class _Status:
