@@ -44,14 +44,15 @@ def run(*, quick: bool = False) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM ends the demo like Ctrl-C does: in order."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM, and a terminal that closes, end the demo like Ctrl-C does: in order."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     except KeyboardInterrupt:
         raise DemoError("interrupted; the server is stopped and its files are gone") from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _post_corpus(server: Server, console: Console) -> None:

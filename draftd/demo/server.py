@@ -1,6 +1,7 @@
 """A `draftd serve` process of the demo's own."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from draftd.config.load import PREFIX
 from draftd.replay.traces import TokenArray
 
 START_SECONDS = 30.0
@@ -84,14 +86,17 @@ class Server:
 def running_server() -> Iterator[Server]:
     """A server on sockets of its own, for as long as the context lasts; nothing is left behind.
 
-    Signals of the terminal don't reach it: who started it stops it. Raises ServerError if it does not start.
+    Signals of the terminal don't reach it: who started it stops it. Nor do settings of the environment, which are for
+    other servers. Raises ServerError if it does not start.
     """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     with tempfile.TemporaryDirectory(prefix="draftd-") as folder:
         endpoint, log = f"ipc://{folder}/draftd.sock", Path(folder, "server.log")
         command = [sys.executable, "-m", "draftd", "serve", "--data-dir", folder]
         with log.open("w") as log_file:
             process = subprocess.Popen(
                 [*command, "--zmq", endpoint, "--http", "127.0.0.1:0"],
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log_file,

@@ -69,7 +69,7 @@ def members_of_session(session: int) -> list[psutil.Process]:
     return members
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_it_says_so_and_leaves_nothing_running(number: signal.Signals) -> None:
     with running_demo() as demo:
         os.killpg(demo.process.pid, number)  # a terminal's Ctrl-C goes to the whole group

@@ -35,6 +35,13 @@ def test_it_is_ready_takes_a_corpus_and_is_gone_afterwards() -> None:
     assert not folder.exists()
 
 
+def test_settings_of_the_environment_are_not_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAFTD_LISTEN__HTTP", "")
+    monkeypatch.setenv("DRAFTD_NO_SUCH_OPTION", "1")
+    with running_server() as server:
+        server.check()
+
+
 def test_a_refused_corpus_says_why() -> None:
     with running_server() as server, pytest.raises(ServerError, match=r"corpus c was refused: .*-1"):
         server.post_corpus("demo", "m", "c", [np.array([-1], np.int32)])
