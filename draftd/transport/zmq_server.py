@@ -51,17 +51,23 @@ class ZmqServer:
 
     def start(self) -> None:
         """Binds, then serves until `stop`. Raises OSError, for example when the address is in use."""
+        try:
+            self._bind()
+        except OSError:
+            self._socket.close()
+            raise
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._thread.start()
+
+    def _bind(self) -> None:
         if self._path is not None:
             unix_socket.claim(self._path)
         try:
             self._socket.bind(self.endpoint)
         except zmq.ZMQError as error:
-            self._socket.close()
             raise OSError(error.errno, os.strerror(error.errno or 0), self.endpoint) from None
         if self._path is not None:
             self._path.chmod(unix_socket.SOCKET_MODE)
-        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._thread.start()
 
     def stop(self, drain: float) -> None:
         """Answers what has come, waits up to `drain` seconds for answers that wait for indexing, and closes."""

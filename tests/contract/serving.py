@@ -47,9 +47,11 @@ class LoopThread:
 
 
 @contextmanager
-def zmq_served(engine: Engine, directory: Path, drain: float = 0.0) -> Iterator[str]:
+def zmq_served(
+    engine: Engine, directory: Path, drain: float = 0.0, max_frame_bytes: int = MAX_FRAME_BYTES
+) -> Iterator[str]:
     """The endpoint of a ZMQ server."""
-    server = ZmqServer(engine, f"ipc://{directory}/zmq.sock", max_frame_bytes=MAX_FRAME_BYTES)
+    server = ZmqServer(engine, f"ipc://{directory}/zmq.sock", max_frame_bytes=max_frame_bytes)
     server.start()
     try:
         yield server.endpoint
@@ -58,20 +60,22 @@ def zmq_served(engine: Engine, directory: Path, drain: float = 0.0) -> Iterator[
 
 
 @contextmanager
-def grpc_served(engine: Engine, directory: Path, grace: float = 0.0) -> Iterator[str]:
+def grpc_served(
+    engine: Engine, directory: Path, drain: float = 0.0, max_frame_bytes: int = MAX_FRAME_BYTES
+) -> Iterator[str]:
     """The endpoint of a gRPC server."""
     loop = LoopThread()
 
     async def make() -> GrpcServer:
-        server = GrpcServer(engine, f"unix:{directory}/grpc.sock", max_frame_bytes=MAX_FRAME_BYTES)
+        server = GrpcServer(engine, f"unix:{directory}/grpc.sock", max_frame_bytes=max_frame_bytes)
         await server.start()
         return server
 
-    server = loop.run(make())
     try:
+        server = loop.run(make())
         yield server.endpoint
+        loop.run(server.stop(drain))
     finally:
-        loop.run(server.stop(grace))
         loop.close()
 
 
