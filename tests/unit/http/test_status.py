@@ -49,7 +49,7 @@ async def test_every_documented_metric_is_there(endpoint: Endpoint) -> None:
 
 
 async def test_the_counters_of_a_verified_draft(endpoint: Endpoint) -> None:
-    await endpoint.add(corpus_id="docs", token_chunks=[[1, 2, 3, 4, 5, 6]])
+    await endpoint.add(corpus_id="docs", token_chunks=[[1, 2, 3, 4, 5, 6]] * 9)
     with LocalClient(endpoint.engine, Namespace()) as client:
         request = client.open("request", [1, 2], shape="chain", stop_ids=[9], wait=True)
         assert request.draft(budget=3).tokens.tolist() == [3, 4, 5]
@@ -71,7 +71,7 @@ async def test_the_counters_of_a_verified_draft(endpoint: Endpoint) -> None:
     assert seen["draftd_request_acceptance_count", ""] == 1
     assert seen["draftd_empty_tails_total", "STOPPED"] == 1
     assert seen["draftd_sessions", ""] == 1
-    assert seen["draftd_index_tokens", "corpus"] == 6
+    assert seen["draftd_index_tokens", "corpus"] == 54
     assert seen["draftd_index_bytes", "corpus"] > 0
     assert seen["draftd_draft_seconds_count", ""] == seen["draftd_draft_seconds_bucket", "+Inf"] == 3
 
