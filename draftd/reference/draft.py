@@ -1,7 +1,7 @@
 """The drafting recipe, slow and readable: the twin of cpp/src/draft.
 
 A node's context is the request's text plus the path to the node. Every source
-is asked for the contexts' suffixes that occur in it; the three longest over all
+is asked for the contexts' suffixes that occur in it; the four longest over all
 sources, with 1 to 64 different followers, are the evidence. They are blended by
 prediction by partial matching (PPM-C, Moffat 1990) with one more factor: a
 context of length L is trusted with
@@ -9,7 +9,9 @@ context of length L is trusted with
     total / (total + distinct) * L / (L + 1)
 
 and passes the rest on to the next shorter one; what is left at the end is
-shared among the most frequent tokens of the history. The tree grows best-first
+shared among the most frequent tokens of the history. Evidence that can't lift a
+candidate to the survival of the last node worth taking, about 1 / (3 * max_nodes),
+is not looked at. The tree grows best-first
 by survival. All arithmetic is in IEEE doubles and in the order written here, so
 that the C++ gives the same bits.
 """
@@ -21,11 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-LEVELS = 3
+LEVELS = 4
 FOLLOWERS = 12
 WIDEST = 64
 MOST_CERTAIN = 0.999
-FILL_SURVIVAL = 0.2
 FILL = 4  # the source code of frequent tokens
 
 
@@ -90,29 +91,30 @@ def gather(sources: Sequence[tuple[int, Index]], context: Sequence[int]) -> list
     return [(code, level) for _, _, code, level in found[:LEVELS]]
 
 
-def score(evidence: Sequence[tuple[int, Level]], fill: Index | None) -> dict[int, tuple[float, int]]:
-    """Candidates in the order first seen: token -> (probability, source code)."""
+def score(
+    evidence: Sequence[tuple[int, Level]], fill: Index | None, worthwhile: float, survival: float
+) -> dict[int, tuple[float, int]]:
+    """Candidates of a node of that survival, in the order first seen: token -> (probability, source code)."""
     candidates: dict[int, tuple[float, int]] = {}
 
-    def add(token: int, source: int, probability: float) -> None:
-        if token in candidates:
-            before, first_source = candidates[token]
-            candidates[token] = (before + probability, first_source)
-        else:
-            candidates[token] = (probability, source)
+    def promise(token: int, source: int, probability: float) -> None:
+        before, first_source = candidates.get(token, (0.0, source))
+        candidates[token] = (before + probability, first_source)
 
     unclaimed = 1.0
     for source, level in evidence:
+        if survival * unclaimed < worthwhile:
+            break
         total, length = float(level.total), float(level.length)
         confidence = total / (total + level.distinct) * (length / (length + 1.0))
         weight = unclaimed * confidence / total
         for token, count, _last in level.continuations[:FOLLOWERS]:
-            add(token, source, weight * count)
+            promise(token, source, weight * count)
         unclaimed *= 1.0 - confidence
-    if fill is not None and fill.tokens > 0:
+    if fill is not None and fill.tokens > 0 and survival * unclaimed >= worthwhile:
         weight = unclaimed / float(fill.tokens)
         for token, count in fill.frequent_tokens():
-            add(token, FILL, weight * count)
+            promise(token, FILL, weight * count)
     return candidates
 
 
@@ -146,11 +148,11 @@ class Growth:
             self._expand(len(self.tree.tokens) - 1, -negative)
 
     def _expand(self, node: int, survival: float) -> None:
-        evidence = gather(self.wish.sources, [*self.wish.text, *self.tree.path(node)])
-        for token, (probability, source) in score(
-            evidence, self.wish.fill if survival >= FILL_SURVIVAL else None
-        ).items():
-            if token >= self.wish.vocabulary:
+        wish = self.wish
+        evidence = gather(wish.sources, [*wish.text, *self.tree.path(node)])
+        worthwhile = 1.0 / (3.0 * wish.max_nodes)
+        for token, (probability, source) in score(evidence, wish.fill, worthwhile, survival).items():
+            if token >= wish.vocabulary:
                 continue
             reached = survival * min(probability, MOST_CERTAIN)
             if reached < self.min_survival:

@@ -9,33 +9,35 @@
 
 namespace draftd {
 
-// Followers of one context in one source.
+// One context, a suffix of the node's text, and its followers in one source.
 struct Level {
+  static constexpr std::size_t kFollowers = 12;
+
   Source source;
   std::uint32_t length;    // of the context, in tokens
   std::uint64_t total;     // occurrences with a follower
   std::uint32_t distinct;  // different followers
-  std::uint32_t ranked;    // entries used of Evidence::followers
+  std::array<Continuation, kFollowers> followers;
+  std::uint32_t ranked;    // entries of `followers` used: most frequent first, ties to the more recent
+
+  std::span<const Continuation> likeliest() const { return {followers.data(), ranked}; }
 };
 
-struct Evidence {
-  // Contexts considered per node: the three longest over all sources. Five or
-  // six gain half a percent of accepted tokens and cost twice the time.
-  static constexpr std::size_t kLevels = 3;
-  static constexpr std::size_t kFollowers = 12;  // per level
+// The contexts of a node over all sources: longest first, ties in the order of
+// the sources.
+class Contexts {
+ public:
   // A context with more different followers says little and costs much.
   static constexpr std::uint32_t kWidest = 64;
 
-  std::array<Level, kLevels> levels;
-  std::size_t level_count = 0;
-  std::array<std::array<Continuation, kFollowers>, kLevels> followers;  // most frequent first, by level
+  // `cursors` are the node's, one per source.
+  Contexts(std::span<const DraftSource> sources, std::span<const Cursor> cursors);
+  // Reads the next context; false when there is none left but the empty one.
+  bool next(Level& level);
 
-  std::span<const Continuation> of(std::size_t level) const { return {followers[level].data(), levels[level].ranked}; }
+ private:
+  std::span<const DraftSource> sources_;
+  std::array<Cursor, kMaxSources> walk_;
 };
-
-// Collects the evidence at the given cursors, one per source: contexts longest
-// first, ties in the order of the sources; followers most frequent first, ties
-// to the more recent.
-void gather(std::span<const DraftSource> sources, std::span<const Cursor> cursors, Evidence& evidence);
 
 }  // namespace draftd

@@ -2,37 +2,37 @@
 
 namespace draftd {
 
-void Candidates::add(Token added, Source from, double more) {
-  std::size_t place = count;
-  for (std::size_t i = 0; i < count; ++i) place = token[i] == added ? i : place;
-  if (place == count) {
-    token[count] = added;
-    source[count] = from;
-    probability[count++] = more;
+void Blend::promise(std::uint32_t known, Token token, Source source, double probability) {
+  std::uint32_t place = size_;
+  for (std::uint32_t i = 0; i < known; ++i) place = tokens_[i] == token ? i : place;
+  if (place == size_) {
+    tokens_[place] = token;
+    sources_[place] = source;
+    probabilities_[place] = probability;
+    ++size_;
   } else {
-    probability[place] += more;
+    probabilities_[place] += probability;
   }
 }
 
-void score(const Evidence& evidence, const Index* fill, Candidates& candidates) {
-  candidates.count = 0;
-  double unclaimed = 1.0;
-  for (std::size_t number = 0; number < evidence.level_count; ++number) {
-    const Level& level = evidence.levels[number];
-    const auto total = static_cast<double>(level.total);
-    const auto length = static_cast<double>(level.length);
-    const double confidence = total / (total + level.distinct) * (length / (length + 1.0));
-    const double weight = unclaimed * confidence / total;
-    for (const Continuation& follower : evidence.of(number)) {
-      candidates.add(follower.token, level.source, weight * follower.count);
-    }
-    unclaimed *= 1.0 - confidence;
+void Blend::add(const Level& level) {
+  const auto total = static_cast<double>(level.total);
+  const auto length = static_cast<double>(level.length);
+  const double confidence = total / (total + level.distinct) * (length / (length + 1.0));
+  const double weight = unclaimed_ * confidence / total;
+  const std::uint32_t known = size_;  // the followers of one context differ
+  for (const Continuation& follower : level.likeliest()) {
+    promise(known, follower.token, level.source, weight * follower.count);
   }
-  if (fill != nullptr && fill->tokens() > 0) {
-    const double weight = unclaimed / static_cast<double>(fill->tokens());
-    for (const FrequentToken& frequent : fill->frequent_tokens()) {
-      candidates.add(frequent.token, Source::kFill, weight * frequent.count);
-    }
+  unclaimed_ *= 1.0 - confidence;
+}
+
+void Blend::fill(const Index& index) {
+  if (index.tokens() == 0) return;
+  const double weight = unclaimed_ / static_cast<double>(index.tokens());
+  const std::uint32_t known = size_;
+  for (const FrequentToken& frequent : index.frequent_tokens()) {
+    promise(known, frequent.token, Source::kFill, weight * frequent.count);
   }
 }
 

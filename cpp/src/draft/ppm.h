@@ -3,35 +3,49 @@
 // L whose followers were counted `total` times, `distinct` different ones, is
 // trusted with
 //     confidence = total / (total + distinct) * L / (L + 1)
-// and passes the rest on to the next shorter one. PPM-C has the first factor
-// alone; the second, for short contexts coincide by chance, gains 2 % of
-// emitted tokens.
+// of what longer contexts left unclaimed. PPM-C has the first factor alone;
+// the second, for short contexts coincide by chance, gains 2 % of emitted
+// tokens.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "draft/evidence.h"
 
 namespace draftd {
 
-// Tokens with their probabilities, in the order first added; as columns, so
-// that a token is found by comparing eight at a time.
-struct Candidates {
-  static constexpr std::size_t kMost = Evidence::kLevels * Evidence::kFollowers + Index::kFrequentTokens;
+class Blend {
+ public:
+  // Contexts asked per node. Two more gain 0.02 % of emitted tokens.
+  static constexpr std::size_t kLevels = 4;
 
-  std::array<Token, kMost> token;
-  std::array<Source, kMost> source;  // of the longest context that has it
-  std::array<double, kMost> probability;
-  std::size_t count = 0;
+  // What is not promised to any token yet.
+  double unclaimed() const { return unclaimed_; }
+  // At most kLevels times, longest first.
+  void add(const Level& level);
+  // Shares out what the contexts left among the most frequent tokens of `index`.
+  void fill(const Index& index);
 
-  void add(Token added, Source from, double more);
+  // Candidates, in the order first seen.
+  std::size_t size() const { return size_; }
+  Token token(std::size_t i) const { return tokens_[i]; }
+  Source source(std::size_t i) const { return sources_[i]; }  // the longest context's that has it
+  double probability(std::size_t i) const { return probabilities_[i]; }
+
+ private:
+  static constexpr std::size_t kMost = kLevels * Level::kFollowers + Index::kFrequentTokens;
+
+  // Looks for the token among the first `known` candidates only.
+  void promise(std::uint32_t known, Token token, Source source, double probability);
+
+  // As columns, so that a token is found by comparing several at a time.
+  std::array<Token, kMost> tokens_;
+  std::array<Source, kMost> sources_;
+  std::array<double, kMost> probabilities_;
+  std::uint32_t size_ = 0;
+  double unclaimed_ = 1.0;
 };
-
-// `fill` (may be null) shares out what the contexts leave among its most
-// frequent tokens.
-void score(const Evidence& evidence, const Index* fill, Candidates& candidates);
 
 }  // namespace draftd
