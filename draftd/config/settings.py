@@ -1,7 +1,6 @@
 """The tree itself. Descriptions are the documentation: say what, unit, and what the edge values mean."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Literal, Self
 
@@ -133,7 +132,7 @@ class Settings(BaseSettings):
     data_dir: Path | None = Field(
         default=None,
         description="Directory of this server alone: its lock, its unix sockets, and uploads while they are read. "
-        "Unset: $XDG_RUNTIME_DIR/draftd, for root /run/draftd, else draftd-UID in the temporary directory.",
+        "Unset: $XDG_RUNTIME_DIR/draftd, for root /run/draftd, else /tmp/draftd-UID.",
     )
     tokenizers: tuple[TokenizerSettings, ...] = Field(
         default=(), description="Tokenizers for corpora given as text; the first that fits is used."
@@ -163,4 +162,4 @@ class Settings(BaseSettings):
             return Path(runtime) / "draftd"
         if os.getuid() == 0:
             return Path("/run/draftd")
-        return Path(tempfile.gettempdir()) / f"draftd-{os.getuid()}"
+        return Path("/tmp") / f"draftd-{os.getuid()}"

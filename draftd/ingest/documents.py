@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from draftd.ingest.columns import too_many_tokens
 from draftd.ingest.problem import IngestError
 
-LONGEST_LINE = 64 << 20  # bytes; a file without line ends must not fill the memory
+LONGEST_TEXT = 64 << 20  # bytes of one line or text file; one without an end must not fill the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ def read_file(name: str, file: IO[bytes], max_tokens: int) -> Iterator[Document]
 def _read_jsonl(file: IO[bytes], _max_tokens: int) -> Iterator[Document]:
     """Per line a string, or an object with `text` or `token_ids`; other keys are left alone, blank lines skipped."""
     number = 0
-    while line := file.readline(LONGEST_LINE + 1):
+    while line := file.readline(LONGEST_TEXT + 1):
         number += 1
         place = f"line {number}"
-        if len(line) > LONGEST_LINE:
-            raise IngestError(f"{place}: longer than {LONGEST_LINE} bytes")
+        if len(line) > LONGEST_TEXT:
+            raise IngestError(f"{place}: longer than {LONGEST_TEXT} bytes; make several documents of it")
         if line.strip():
             yield _jsonl_document(place, line)
 
@@ -65,8 +65,13 @@ def _jsonl_document(place: str, line: bytes) -> Document:
 
 
 def _read_text(file: IO[bytes], _max_tokens: int) -> Iterator[Document]:
+    content = file.read(LONGEST_TEXT + 1)
+    if len(content) > LONGEST_TEXT:
+        raise IngestError(
+            f"the file is longer than {LONGEST_TEXT} bytes; make several documents of it in a .jsonl file"
+        )
     try:
-        yield Document("the file", text=file.read().decode())
+        yield Document("the file", text=content.decode())
     except UnicodeDecodeError as error:
         raise IngestError(f"the file is not UTF-8 at byte {error.start}") from None
 

@@ -66,5 +66,9 @@ def test_corpus_add_says_what_is_wrong_in_one_line(content: str | None, complain
     assert complaint in only_line(failed)
 
 
-def test_replay_of_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    assert "absent.jsonl" in only_line(draftd("replay", tmp_path / "absent.jsonl"))
+def test_replay_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
+    absent = tmp_path / "absent.jsonl"
+    assert "absent.jsonl" in only_line(draftd("replay", absent))
+    assert "--budget" in only_line(draftd("replay", absent, "--budget", "0"))
+    assert "not both" in only_line(draftd("replay", absent, "--budget", "4", "--mean-budget", "4"))
+    assert "draftd corpus add" in only_line(draftd("replay", absent, "--endpoint", "ipc:///x", "--corpus", absent))

@@ -170,7 +170,13 @@ def test_the_tree_is_frozen() -> None:
         Settings().engine.max_nodes = 3
 
 
-def test_the_data_directory_follows_the_runtime_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_data_directory_follows_the_runtime_directory_then_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert Settings().data_directory() == tmp_path / "draftd"
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    for user, directory in ((0, "/run/draftd"), (1000, "/tmp/draftd-1000")):
+        monkeypatch.setattr(os, "getuid", lambda user=user: user)
+        assert Settings().data_directory() == Path(directory)
     assert Settings(data_dir=tmp_path / "own").data_directory() == tmp_path / "own"

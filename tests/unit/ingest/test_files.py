@@ -94,6 +94,12 @@ def test_an_array_above_the_limit_is_refused_before_it_is_read() -> None:
         ids_of("a.npy", header.getvalue())
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
+def test_a_text_without_end_does_not_fill_the_memory(name: str) -> None:
+    with Path("/dev/zero").open("rb") as endless, pytest.raises(IngestError, match="longer than 67108864 bytes"):
+        list(read_file(name, endless, 1000))
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     key = CorpusKey(tenant="t", model="m", adapter="", corpus_id="c")
     source = LoadFile(key=key, path=tmp_path / "absent.npy")
