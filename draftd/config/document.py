@@ -29,12 +29,13 @@ def default_config() -> str:
     return "\n".join(lines) + "\n"
 
 
-def option_names(tree: type[BaseModel], above: str = "") -> Iterator[str]:
-    """Dotted names of all sections and options; those of a table in a list stand below the list."""
+def option_names(tree: type[BaseModel], above: str = "", *, of_lists: bool) -> Iterator[str]:
+    """Dotted names of all sections and options; `of_lists`: below lists also those of the tables in them."""
     for name, field in tree.model_fields.items():
         yield above + name
-        if section := _section_in(field):
-            yield from option_names(section, f"{above}{name}.")
+        section = _section_in(field)
+        if section and (of_lists or isinstance(field.default, Section)):
+            yield from option_names(section, f"{above}{name}.", of_lists=of_lists)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

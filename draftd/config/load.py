@@ -22,6 +22,9 @@ CONFIG_FILE_VARIABLE = "DRAFTD_CONFIG"
 # A Kubernetes Service called "draftd" puts these into every pod of its namespace; they are not ours.
 _SERVICE_LINK = re.compile(r"DRAFTD_(SERVICE_(HOST|PORT)|PORT)(_.*)?")
 
+# What a TOML file calls the types that Python has another name for.
+_KINDS = {"tuple_type": "should be a list", "model_type": "should be a table"}
+
 
 class ConfigError(ValueError):
     """The settings can't be used. The text is one line for a person: which option, where it stands, what is wrong."""
@@ -68,7 +71,7 @@ def variable_of(option: str) -> str:
 
 
 def _refuse_unknown_variables() -> None:
-    known = {variable_of(name) for name in option_names(Settings)}
+    known = {variable_of(name) for name in option_names(Settings, of_lists=False)}
     for name in os.environ:
         upper = name.upper()
         ours = upper.startswith(PREFIX) and upper != CONFIG_FILE_VARIABLE and not _SERVICE_LINK.fullmatch(upper)
@@ -80,8 +83,8 @@ def _explain(problem: Any) -> str:
     """One problem found by pydantic, in words."""
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"option {name} is unknown; the nearest is {nearest(name, option_names(Settings))}"
-    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        return f"option {name} is unknown; the nearest is {nearest(name, option_names(Settings, of_lists=True))}"
+    message = _KINDS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if not name:
         return str(message)
     where = f" (environment variable {variable_of(name)})" if variable_of(name) in os.environ else ""

@@ -96,6 +96,7 @@ def test_an_unknown_key_is_named_with_the_nearest(text: str, named: str, nearest
         ("DRAFTD_MAX_NODES", "DRAFTD_ENGINE__MAX_NODES"),
         ("DRAFTD_HTTP", "DRAFTD_LISTEN__HTTP"),
         ("DRAFTD_DATADIR", "DRAFTD_DATA_DIR"),
+        ("DRAFTD_TOKENIZERS__PATH", "DRAFTD_TOKENIZERS"),
     ],
 )
 def test_an_unknown_variable_is_named_with_the_nearest(
@@ -140,6 +141,8 @@ def test_variables_of_a_kubernetes_service_called_draftd_are_not_ours(monkeypatc
             r"more corpora than engine.max_corpora \(1\)",
         ),
         ("engine = [", r"not TOML"),
+        ("engine = 5", r"engine: should be a table, not 5"),
+        ("[corpora]\nload = 5", r"corpora.load: should be a list, not 5"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_in_one_line(text: str, complaint: str, tmp_path: Path) -> None:
