@@ -10,8 +10,8 @@ context of length L is trusted with
 
 and passes the rest on to the next shorter one; what is left at the end is
 shared among the most frequent tokens of the history. Evidence that can't lift a
-candidate to the survival of the last node worth taking, about 1 / (3 * max_nodes),
-is not looked at. The tree grows best-first
+candidate to the survival of the last node worth taking, about 1 / (3 * max_nodes)
+in a tree, is not looked at. The tree grows best-first
 by survival. All arithmetic is in IEEE doubles and in the order written here, so
 that the C++ gives the same bits.
 """
@@ -150,7 +150,7 @@ class Growth:
     def _expand(self, node: int, survival: float) -> None:
         wish = self.wish
         evidence = gather(wish.sources, [*wish.text, *self.tree.path(node)])
-        worthwhile = 1.0 / (3.0 * wish.max_nodes)
+        worthwhile = 0.0 if wish.chain else 1.0 / (3.0 * wish.max_nodes)
         for token, (probability, source) in score(evidence, wish.fill, worthwhile, survival).items():
             if token >= wish.vocabulary:
                 continue

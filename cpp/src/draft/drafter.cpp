@@ -14,7 +14,8 @@ constexpr double kMostCertain = 0.999;
 // The last node worth taking into a tree of n is about as likely as 1 / (3 n).
 // Evidence that can't lift a candidate that far is not looked at: half the
 // work, and, since short contexts mostly blur, 0.2 % more emitted tokens.
-double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
+// A chain takes its nodes one below the other, however unlikely they become.
+double worthwhile(const DraftWish& wish) { return wish.chain ? 0.0 : 1.0 / (3.0 * wish.max_nodes); }
 
 }  // namespace
 
@@ -81,7 +82,7 @@ void Growth::take() {
 
 void Growth::expand(double min_survival) {
   if (!expanding) return;
-  const double enough = worthwhile(wish->max_nodes);
+  const double enough = worthwhile(*wish);
   Blend blend;
   Contexts contexts(wish->sources, cursors_of(nodes.size()));
   Level level;
