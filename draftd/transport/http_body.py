@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from draftd.ingest import IngestError, LoaderError
 
 SMALL_BODY = 64 << 10  # bytes
+MOST_DROPPED = 16  # times the limit; who sends more finds the connection closed
 SILENCE = 30.0  # seconds that a client may pause within a body
 
 
@@ -39,7 +40,7 @@ async def _limited(request: Request, max_bytes: int, limit_name: str) -> AsyncIt
         received += len(chunk)
         if received <= max_bytes:
             yield chunk
-        elif received > 2 * max_bytes + SMALL_BODY:
+        elif received > MOST_DROPPED * max_bytes + SMALL_BODY:
             break
         # In between, the rest is read and dropped: most clients hear an answer only after they sent all.
     if received > max_bytes:
