@@ -61,7 +61,7 @@ class EngineSettings(Section):
     history_limit: ByteSize = Field(
         default=mebibytes(512), ge=1 << 20, description="Most bytes of shared history per namespace."
     )
-    max_corpora: int = Field(default=8, ge=1, le=64, description="Most external corpora per namespace.")
+    max_corpora: int = Field(default=8, ge=1, le=11, description="Most external corpora per namespace.")
 
     @model_validator(mode="after")
     def _history_fits(self) -> Self:

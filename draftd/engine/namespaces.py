@@ -64,11 +64,11 @@ class Namespaces:
             return
         if known.fingerprint != namespace.tokenizer:
             raise TokenizerMismatch(
-                f"the tokenizer of model {namespace.model} is {known.fingerprint}, the request's is {namespace.tokenizer}"
+                f"model {namespace.model} has tokenizer {known.fingerprint}, the request states {namespace.tokenizer}"
             )
         if vocabulary_size not in (0, known.vocabulary_size):
             raise TokenizerMismatch(
-                f"tokenizer {known.fingerprint} has {known.vocabulary_size} tokens, the request's has {vocabulary_size}"
+                f"tokenizer {known.fingerprint} has {known.vocabulary_size} ids, the request states {vocabulary_size}"
             )
 
     def corpora(self, namespace: Namespace, names: Iterable[str]) -> list[int]:
@@ -84,18 +84,18 @@ class Namespaces:
     def publish(self, namespace: Namespace, name: str, index: native.Index) -> None:
         with self._lock:
             entry = self._entry(namespace)
-            replaced = entry.corpora.get(name)
-            if replaced is None and len(entry.corpora) >= self._max_corpora:
-                raise LimitExceeded(
-                    f"namespace {namespace} has {len(entry.corpora)} corpora, the most allowed (engine.max_corpora): "
-                    "remove one first"
-                )
-            if replaced is not None:
-                self._core.withdraw_corpus(entry.number, replaced)
-            # A number is never used again: a request that named the old corpus does not read its successor by chance.
-            self._corpora_published += 1
-            entry.corpora[name] = self._corpora_published
-            self._core.publish_corpus(entry.number, self._corpora_published, index)
+            number = entry.corpora.get(name)
+            if number is None:
+                if len(entry.corpora) >= self._max_corpora:
+                    raise LimitExceeded(
+                        f"namespace {namespace} has {len(entry.corpora)} corpora, the most allowed "
+                        "(engine.max_corpora): remove one first"
+                    )
+                # Never used again: a request that named a corpus since removed does not read another by chance.
+                self._corpora_published += 1
+                number = self._corpora_published
+            self._core.publish_corpus(entry.number, number, index)
+            entry.corpora[name] = number
 
     def withdraw(self, namespace: Namespace, name: str) -> None:
         with self._lock:

@@ -28,7 +28,7 @@ class Opener:
             status, message = Status.INVALID_ARGUMENT, str(invalid)
         if status == Status.OK:
             return None
-        return RowError(request=sync.request, epoch=sync.epoch, status=int(status), message=message)
+        return RowError(request=sync.request, epoch=sync.epoch, status=status, message=message)
 
     def _open(self, verifier: int, sync: DraftSync, now: float) -> tuple[Status, str]:
         _check_fields(sync)

@@ -16,7 +16,7 @@ class Statistics:
     """Counters since the start, and sizes now. Entry 0 of a `..._per_position` is the first drafted depth."""
 
     steps: int
-    """Verify steps of requests: commits that brought new tokens."""
+    """Verify steps of requests: commits that brought new tokens, but for the first, which comes from prefill."""
     drafts: int
     """Of them, those that used a tail; vLLM's num_drafts."""
     covered_steps: int

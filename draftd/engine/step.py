@@ -23,6 +23,7 @@ from draftd.engine.opening import Opener
 from draftd.engine.statistics import Counters, Statistics, collect
 from draftd.wire import (
     PROTOCOL,
+    DraftClose,
     DraftTail,
     Error,
     Frame,
@@ -93,7 +94,7 @@ class Engine:
                     raise Rejected(Status.MALFORMED, f"a drafter takes hello and step, not {other or 'nothing'}")
         except Rejected as rejected:
             return self._error(message, rejected.status, str(rejected))
-        except Exception:
+        except Exception:  # noqa: BLE001 - the last line of defence: one frame must not end a transport
             _log.exception("a frame of %d bytes failed", len(frame))
             return self._error(message, Status.INTERNAL, "a defect of the drafter; its log says more")
 
@@ -110,7 +111,7 @@ class Engine:
 
     def _error(self, message: Frame, status: Status, why: str) -> Answer:
         self._counters.frame_errors[status] += 1
-        error = Error(status=int(status), message=why, step=message.step.step)
+        error = Error(status=status, message=why, step=message.step.step)
         return Answer(Frame(error=error).SerializeToString())
 
     def _hello(self, hello: Hello) -> Answer:
@@ -123,7 +124,7 @@ class Engine:
             protocol=PROTOCOL,
             version=version("draftd"),
             incarnation=self.incarnation,
-            kinds=[int(TailKind.TREE), int(TailKind.CHAIN)],
+            kinds=[TailKind.TREE, TailKind.CHAIN],
             max_nodes=self._settings.max_nodes,
             max_rows=self._settings.max_rows,
             max_frame_bytes=self._settings.max_frame_bytes,
@@ -138,7 +139,9 @@ class Engine:
         errors: list[RowError] = []
 
         if batch.close.request:
-            self._core.close(verifier, batch.close.request, batch.close.epoch, now)
+            errors += _close_errors(
+                batch.close, self._core.close(verifier, batch.close.request, batch.close.epoch, now)
+            )
         for sync in batch.sync:
             if error := self._opener.open(verifier, sync, now):
                 self._counters.sync_errors[Status(error.status)] += 1
@@ -175,7 +178,9 @@ class Engine:
             raise Rejected(Status.MALFORMED, f"min_survival {batch.min_survival} is not in [0, 1]")
         closes = len(batch.close.reason)
         if not len(batch.close.request) == len(batch.close.epoch) == 4 * closes:
-            raise Rejected(Status.MALFORMED, f"close: columns request and epoch do not have {closes} entries, as reason")
+            raise Rejected(
+                Status.MALFORMED, f"close: columns request and epoch do not have {closes} entries, as reason"
+            )
 
     def _tail(self, commit: VerifyCommit, tails: native.Tails, shed: bool) -> DraftTail:
         reasons = tails.reason
@@ -262,6 +267,20 @@ def _columns(commit: VerifyCommit, shed: bool) -> native.StepColumns:
         raise Rejected(Status.MALFORMED, f"commit: {error}") from None
 
 
+def _close_errors(close: DraftClose, statuses: bytes) -> list[RowError]:
+    request, epoch = np.frombuffer(close.request, "<u4"), np.frombuffer(close.epoch, "<u4")
+    return [
+        RowError(
+            request=int(request[row]),
+            epoch=int(epoch[row]),
+            status=Status(status),
+            message=f"close of epoch {epoch[row]}, which is older than the one open",
+        )
+        for row, status in enumerate(statuses)
+        if status != Status.OK
+    ]
+
+
 def _row_errors(commit: VerifyCommit, tails: native.Tails) -> list[RowError]:
     """A RowError with its message for every row of the commit that was not taken."""
     request, epoch = np.frombuffer(commit.request, "<u4"), np.frombuffer(commit.epoch, "<u4")
@@ -278,5 +297,5 @@ def _row_errors(commit: VerifyCommit, tails: native.Tails) -> list[RowError]:
                 message = f"epoch {epoch[row]} is older than the one open"
             case _:
                 message = f"a commit from {start[row]} on does not join what is known here: send DraftSync"
-        errors.append(RowError(request=int(request[row]), epoch=int(epoch[row]), status=int(status), message=message))
+        errors.append(RowError(request=int(request[row]), epoch=int(epoch[row]), status=status, message=message))
     return errors

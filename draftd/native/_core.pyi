@@ -31,7 +31,9 @@ class Index:
 
     def __init__(self) -> None: ...
     def append(self, tokens: NDArray[np.int32] | Sequence[int]) -> None:
-        """Extends the open document by int32[n] ids >= 0. ValueError names a negative id, or says that the index is full."""
+        """Extends the open document by int32[n] ids >= 0.
+
+        ValueError names a negative id, or says that the index is full; what fitted is indexed then."""
     def end_document(self) -> None:
         """The next token starts a new document; no match crosses the end."""
     def match(self, context: NDArray[np.int32] | Sequence[int]) -> list[Level]:
@@ -126,7 +128,8 @@ class Engine:
         corpora: list[int] | None,
         now: float,
     ) -> tuple[int, int]:
-        """(status, detail): with INVALID_TOKEN the id's position in prompt + output, with LIMIT_EXCEEDED their length."""
+        """(status, detail); detail is the position in prompt + output with INVALID_TOKEN, their length with
+        LIMIT_EXCEEDED. IndexError for a namespace that was not created."""
     def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
         """u8[n] statuses for u32[n] handles and epochs."""
     def step(

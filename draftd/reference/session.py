@@ -119,7 +119,8 @@ def _commit(session: Session | None, event: Commit) -> Transition:
         return Transition(session, Status.NEED_SYNC)
     kept = replace(session, tokens=session.tokens[:agreed], tail=None)
     committed = replace(kept, tokens=kept.tokens + fresh)
-    counted = (CountStep(),) if kept.state is State.GENERATING else ()
+    verified = kept.state is State.GENERATING and agreed > session.prompt_length  # the first comes from prefill
+    counted = (CountStep(),) if verified else ()
     effects = counted + _outcome_effects(session, committed, event) + _index_effects(session, committed, agreed)
     return Transition(committed, effects=effects)
 
@@ -138,6 +139,12 @@ def _index_effects(before: Session, after: Session, agreed: int) -> tuple[Effect
     grown = after.text[kept:]
     cut = (CutIndex(kept),) if kept < len(before.text) else ()
     return (*cut, GrowIndex(grown)) if grown else cut
+
+
+def _step_effects(before: Session) -> tuple[Effect, ...]:
+    # The first token of the output comes from prefill: nothing was verified.
+    verified = before.state is State.GENERATING and len(before.tokens) > before.prompt_length
+    return (CountStep(),) if verified else ()
 
 
 def _outcome_effects(before: Session, after: Session, event: Commit) -> tuple[Effect, ...]:

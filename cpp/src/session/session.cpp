@@ -56,7 +56,8 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     if (usable) observe(fresh, verified);
     result.stale_tail = !usable;
   }
-  if (!fresh.empty() && !stopped()) {
+  // The first token of the output comes from prefill: nothing was verified.
+  if (!fresh.empty() && !stopped() && tokens_.size() > prompt_) {
     ++acceptance_.steps;
     ++unreported_.steps;
   }

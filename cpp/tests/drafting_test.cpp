@@ -1,0 +1,180 @@
+#include "draftd/drafting.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace draftd::testing {
+namespace {
+
+using Random = std::mt19937;
+
+std::vector<Token> random_text(Random& random, std::size_t length) {
+  std::vector<Token> text(length);
+  for (Token& token : text) token = static_cast<Token>(std::uniform_int_distribution<>(0, 5)(random));
+  return text;
+}
+
+// Requests that read the same three indexes.
+class Batch {
+ public:
+  explicit Batch(Random& random) {
+    for (Index& index : indexes_) {
+      index.append(random_text(random, 300));
+      index.end_document();
+    }
+  }
+
+  DraftWish& add(std::span<const Token> text) {
+    std::vector<DraftSource>& sources = sources_.emplace_back();
+    for (const Index& index : indexes_) sources.push_back({&index, Source::kCorpus, index.match(text)});
+    DraftWish& wish = wishes.emplace_back();
+    wish.fill = &indexes_[0];
+    wish.max_nodes = 16;
+    return wish;
+  }
+
+  void draft(std::uint32_t budget = UINT32_MAX, double min_survival = 0.0) {
+    for (std::size_t i = 0; i < wishes.size(); ++i) wishes[i].sources = sources_[i];
+    drafter.draft(wishes, budget, min_survival);
+  }
+
+  std::size_t nodes() const {
+    std::size_t nodes = 0;
+    for (std::size_t i = 0; i < wishes.size(); ++i) nodes += drafter.tree(i).size();
+    return nodes;
+  }
+
+  std::vector<DraftWish> wishes;
+  Drafter drafter;
+
+ private:
+  std::array<Index, 3> indexes_;
+  std::vector<std::vector<DraftSource>> sources_;
+};
+
+bool same_tree(std::span<const DraftNode> a, std::span<const DraftNode> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const DraftNode& one, const DraftNode& other) {
+    return one.token == other.token && one.parent == other.parent && one.survival == other.survival;
+  });
+}
+
+void check_tree(std::span<const DraftNode> tree, const DraftWish& wish, double min_survival) {
+  BOOST_CHECK_LE(tree.size(), wish.max_nodes);
+  std::set<std::pair<int, Token>> seen;
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const DraftNode& node = tree[i];
+    BOOST_CHECK_LT(node.parent, static_cast<int>(i));
+    BOOST_CHECK_MESSAGE(seen.insert({node.parent, node.token}).second, "two equal children of node " << node.parent);
+    BOOST_CHECK_LT(node.token, wish.vocabulary);
+    BOOST_CHECK_GE(node.survival, static_cast<float>(min_survival));
+    if (wish.chain) BOOST_CHECK_EQUAL(node.parent, static_cast<int>(i) - 1);
+    if (i > 0) BOOST_CHECK_LE(node.survival, tree[i - 1].survival);
+    if (node.parent >= 0) {
+      const DraftNode& above = tree[static_cast<std::size_t>(node.parent)];
+      BOOST_CHECK_LE(node.survival, above.survival);
+      BOOST_CHECK(std::find(wish.stop_ids.begin(), wish.stop_ids.end(), above.token) == wish.stop_ids.end());
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(drafting_test)
+
+BOOST_AUTO_TEST_CASE(trees_keep_their_promises_for_any_wish) {
+  Random random(1);
+  const std::vector<Token> stop_ids{3};
+  for (int round = 0; round < 200; ++round) {
+    Batch batch(random);
+    for (int request = 0; request < 4; ++request) {
+      DraftWish& wish = batch.add(random_text(random, 20));
+      wish.max_nodes = std::uniform_int_distribution<std::uint32_t>(0, 40)(random);
+      wish.chain = request % 2 == 1;
+      if (request == 2) wish.stop_ids = stop_ids;
+      if (request == 3) wish.vocabulary = 4;
+    }
+    const double min_survival = round % 2 == 0 ? 0.0 : 0.05;
+    const auto budget = std::uniform_int_distribution<std::uint32_t>(0, 100)(random);
+    batch.draft(budget, min_survival);
+    BOOST_CHECK_LE(batch.nodes(), budget);
+    for (std::size_t i = 0; i < batch.wishes.size(); ++i) {
+      check_tree(batch.drafter.tree(i), batch.wishes[i], min_survival);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_budget_takes_the_likeliest_nodes_of_the_batch) {
+  Random random(2);
+  Batch batch(random);
+  for (int request = 0; request < 8; ++request) batch.add(random_text(random, 20));
+  batch.draft();
+  std::vector<float> all;
+  for (std::size_t i = 0; i < batch.wishes.size(); ++i) {
+    for (const DraftNode& node : batch.drafter.tree(i)) all.push_back(node.survival);
+  }
+  std::sort(all.rbegin(), all.rend());
+
+  batch.draft(30);
+  std::vector<float> taken;
+  for (std::size_t i = 0; i < batch.wishes.size(); ++i) {
+    for (const DraftNode& node : batch.drafter.tree(i)) taken.push_back(node.survival);
+  }
+  std::sort(taken.rbegin(), taken.rend());
+  all.resize(30);
+  BOOST_CHECK_EQUAL_COLLECTIONS(taken.begin(), taken.end(), all.begin(), all.end());
+}
+
+BOOST_AUTO_TEST_CASE(a_request_is_drafted_the_same_alone_and_in_a_batch) {
+  Random random(3);
+  Batch batch(random);
+  std::vector<std::vector<Token>> texts;
+  for (int request = 0; request < 8; ++request) {
+    texts.push_back(random_text(random, 20));
+    batch.add(texts.back());
+  }
+  batch.draft();
+  std::vector<std::vector<DraftNode>> together;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    together.emplace_back(batch.drafter.tree(i).begin(), batch.drafter.tree(i).end());
+  }
+  const std::vector<DraftWish> wishes = batch.wishes;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    Drafter alone;
+    alone.draft({&wishes[i], 1}, UINT32_MAX, 0.0);
+    BOOST_CHECK(same_tree(alone.tree(0), together[i]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_to_draft_from_says_why) {
+  Drafter drafter;
+  const Index nothing;
+  const DraftSource source{&nothing, Source::kOwnText, {}};
+  DraftWish wish;
+  wish.sources = {&source, 1};
+  wish.max_nodes = 4;
+  drafter.draft({&wish, 1}, 4, 0.0);
+  BOOST_CHECK(drafter.tree(0).empty());
+  BOOST_CHECK(drafter.empty_because(0) == Reason::kNoMatch);
+
+  Random random(4);
+  Batch batch(random);
+  batch.add(random_text(random, 20));
+  batch.draft(0);
+  BOOST_CHECK(batch.drafter.empty_because(0) == Reason::kBudgetSpent);
+  batch.draft(16, 1.0);
+  BOOST_CHECK(batch.drafter.empty_because(0) == Reason::kBelowThreshold);
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_batch_is_no_trouble) {
+  Drafter drafter;
+  drafter.draft({}, 0, 0.0);
+  drafter.draft({}, UINT32_MAX, 1.0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace draftd::testing

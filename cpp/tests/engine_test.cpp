@@ -1,0 +1,282 @@
+#include "draftd/engine.h"
+
+#include <boost/test/unit_test.hpp>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace draftd::testing {
+namespace {
+
+constexpr EngineLimits kAmple{600.0, std::size_t{1} << 30, std::size_t{1} << 28, 64};
+constexpr std::uint32_t kAtOnce = 1 << 20;
+
+struct Tail {
+  Status status;
+  Reason reason;
+  std::uint32_t base;
+  std::vector<Token> tokens;
+  std::vector<float> survival;
+
+  bool operator==(const Tail&) const = default;
+};
+
+// One verifier of an engine with one namespace; a step has one row.
+class Verifier {
+ public:
+  Verifier(Engine& engine, std::uint64_t incarnation) : engine_(engine), incarnation_(incarnation) {}
+
+  Status open(std::uint32_t request, std::span<const Token> prompt, RequestOptions options = {}) {
+    return engine_.open({incarnation_, request, ++epoch_, 0, std::move(options), prompt, {}}, now).first;
+  }
+  Tail step(std::uint32_t request, std::uint32_t start, std::span<const Token> tokens, std::uint16_t max_nodes) {
+    const auto token_end = static_cast<std::uint32_t>(tokens.size());
+    const std::uint32_t no_tail = Verified::kNoTail;
+    const std::int32_t all = Verified::kAll;
+    StepColumns columns{};
+    columns.request = {&request, 1};
+    columns.epoch = {&epoch_, 1};
+    columns.start = {&start, 1};
+    columns.token_end = {&token_end, 1};
+    columns.tokens = tokens;
+    columns.tail_base = {&no_tail, 1};
+    columns.verified = {&all, 1};
+    columns.max_nodes = {&max_nodes, 1};
+    TailColumns tails;
+    engine_.step(incarnation_, columns, now, tails);
+    return {static_cast<Status>(tails.status[0]), static_cast<Reason>(tails.reason[0]), tails.base[0], tails.tokens,
+            tails.survival};
+  }
+  void close(std::uint32_t request) { engine_.close(incarnation_, request, epoch_, now); }
+
+  // Opens, commits and closes, so that `output` is shared.
+  void share(std::uint32_t request, std::span<const Token> output) {
+    open(request, {});
+    step(request, 0, output, 0);
+    close(request);
+  }
+
+  double now = 0.0;
+
+ private:
+  Engine& engine_;
+  std::uint64_t incarnation_;
+  std::uint32_t epoch_ = 0;
+};
+
+std::vector<Token> ascending(Token first, std::size_t count) {
+  std::vector<Token> tokens(count);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+bool drafts(const Tail& tail, Token token) {
+  return std::find(tail.tokens.begin(), tail.tokens.end(), token) != tail.tokens.end();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(engine_test)
+
+BOOST_AUTO_TEST_CASE(what_is_acknowledged_as_indexed_is_seen_by_the_next_query) {
+  Engine engine(kAmple, true);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  for (Token round = 0; round < 1000; ++round) {
+    const std::vector<Token> output{10 * round, 10 * round + 1, 10 * round + 2};
+    verifier.share(1, output);
+    BOOST_REQUIRE(engine.wait_indexed(engine.ticket(), 60.0));
+    verifier.open(2, std::span(output).first(2));
+    BOOST_REQUIRE(drafts(verifier.step(2, 2, {}, 8), output[2]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(steps_openings_and_indexing_may_run_at_the_same_time) {
+  Engine engine(kAmple, true);
+  engine.create_namespace();
+  const auto live = [&](std::uint64_t incarnation) {
+    Verifier verifier(engine, incarnation);
+    for (Token round = 0; round < 50; ++round) {
+      verifier.open(1, ascending(0, 1000));
+      for (std::uint32_t length = 1000; length < 1010; ++length) {
+        const std::vector<Token> token{static_cast<Token>(length)};
+        const Tail tail = verifier.step(1, length, token, 8);
+        BOOST_REQUIRE(tail.status == Status::kOk);
+      }
+      verifier.close(1);
+      engine.expire(0.0);
+      engine.statistics();
+    }
+  };
+  const auto publish = [&] {
+    for (int round = 0; round < 50; ++round) {
+      auto corpus = std::make_shared<Index>();
+      corpus->append(ascending(0, 500));
+      engine.publish_corpus(0, 1, corpus);
+      engine.withdraw_corpus(0, 1);
+    }
+  };
+  std::thread other(live, 2);
+  std::thread corpora(publish);
+  live(1);
+  other.join();
+  corpora.join();
+  BOOST_CHECK(engine.wait_indexed(engine.ticket(), 60.0));
+}
+
+BOOST_AUTO_TEST_CASE(a_history_stays_under_its_limit_and_keeps_the_newest) {
+  constexpr std::size_t kLimit = 1 << 20;
+  EngineLimits limits = kAmple;
+  limits.history = kLimit;
+  Engine engine(limits, false);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  constexpr std::size_t kDocument = 200;
+  constexpr Token kDocuments = static_cast<Token>(10 * kLimit / sizeof(Token) / kDocument);
+  for (Token document = 0; document < kDocuments; ++document) {
+    verifier.share(1, ascending(document * 1000, kDocument));
+    while (engine.index_slice(256) > 0) {
+      BOOST_REQUIRE_LE(engine.statistics().history.bytes, kLimit);
+    }
+  }
+  BOOST_CHECK_GE(engine.statistics().history.bytes, kLimit / 4);
+
+  const Token newest = (kDocuments - 1) * 1000;
+  verifier.open(2, std::vector<Token>{newest, newest + 1});
+  BOOST_CHECK(drafts(verifier.step(2, 2, {}, 8), newest + 2));
+  verifier.open(3, std::vector<Token>{0, 1});
+  BOOST_CHECK(!drafts(verifier.step(3, 2, {}, 8), 2));
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_into_a_history_that_was_forgotten_equals_a_fresh_match) {
+  EngineLimits limits = kAmple;
+  limits.history = 1 << 17;
+  Engine engine(limits, false);
+  engine.create_namespace();
+  Verifier writer(engine, 1);
+  Verifier reader(engine, 2);
+  RequestOptions hidden;
+  hidden.share = Share::kNothing;
+  std::vector<Token> text{0, 1};
+  reader.open(1, text, hidden);
+  for (Token document = 0; document < 200; ++document) {
+    writer.share(1, ascending(document, 100));
+    engine.index_slice(kAtOnce);
+    const std::vector<Token> next{document + 2};
+    const Tail kept = reader.step(1, static_cast<std::uint32_t>(text.size()), next, 16);
+    text.push_back(next[0]);
+
+    Verifier fresh(engine, 3);
+    fresh.open(1, text, hidden);
+    engine.index_slice(kAtOnce);
+    BOOST_REQUIRE(kept == fresh.step(1, static_cast<std::uint32_t>(text.size()), {}, 16));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_into_a_corpus_that_was_replaced_equals_a_fresh_match) {
+  Engine engine(kAmple, false);
+  engine.create_namespace();
+  Verifier reader(engine, 1);
+  reader.open(1, ascending(0, 3));
+  for (Token round = 0; round < 20; ++round) {
+    auto corpus = std::make_shared<Index>();
+    corpus->append(std::vector<Token>{1, 2, 1000 + round});
+    engine.publish_corpus(0, 1, corpus);
+    corpus.reset();
+    BOOST_CHECK(drafts(reader.step(1, 3, {}, 4), 1000 + round));
+    engine.withdraw_corpus(0, 1);
+    BOOST_CHECK(reader.step(1, 3, {}, 4).reason == Reason::kNoMatch);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(over_the_memory_limit_the_longest_unused_session_goes) {
+  EngineLimits limits = kAmple;
+  limits.memory = 1 << 20;
+  Engine engine(limits, false);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  for (std::uint32_t request = 0; request < 100; ++request) {
+    verifier.now += 1.0;
+    BOOST_REQUIRE(verifier.open(request, ascending(static_cast<Token>(request * 1000), 1000)) == Status::kOk);
+    engine.index_slice(kAtOnce);
+    const EngineStatistics statistics = engine.statistics();
+    BOOST_REQUIRE_LE(statistics.own.bytes + statistics.history.bytes, limits.memory);
+  }
+  const EngineStatistics statistics = engine.statistics();
+  BOOST_CHECK_EQUAL(statistics.sessions + statistics.evicted_sessions, 100U);
+  BOOST_CHECK_GT(statistics.evicted_sessions, 0U);
+  BOOST_CHECK(verifier.step(99, 1000, {}, 4).status == Status::kOk);
+  BOOST_CHECK(verifier.step(0, 1000, {}, 4).status == Status::kNeedSync);
+}
+
+BOOST_AUTO_TEST_CASE(an_opening_that_can_never_fit_is_refused) {
+  EngineLimits limits = kAmple;
+  limits.memory = 1 << 16;
+  Engine engine(limits, false);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  BOOST_CHECK(verifier.open(1, ascending(0, 100'000)) == Status::kLimitExceeded);
+  BOOST_CHECK_EQUAL(engine.statistics().sessions, 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_prompt_is_indexed_behind_the_steps) {
+  Engine engine(kAmple, false);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  std::vector<Token> prompt = ascending(0, 5000);
+  prompt.push_back(4000);
+  verifier.open(1, prompt);
+  BOOST_CHECK(!engine.indexed(engine.ticket()));
+  BOOST_CHECK(!drafts(verifier.step(1, 5001, {}, 8), 4001));
+  while (engine.index_slice(100) > 0) {
+  }
+  BOOST_CHECK(engine.indexed(engine.ticket()));
+  BOOST_CHECK(drafts(verifier.step(1, 5001, {}, 8), 4001));
+}
+
+BOOST_AUTO_TEST_CASE(limits_that_cannot_be_kept_are_refused) {
+  EngineLimits none = kAmple;
+  none.max_nodes = 0;
+  BOOST_CHECK_THROW(Engine(none, false), std::invalid_argument);
+  EngineLimits many = kAmple;
+  many.max_nodes = 40'000;
+  BOOST_CHECK_THROW(Engine(many, false), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(more_corpora_than_a_request_can_read_are_refused) {
+  Engine engine(kAmple, false);
+  engine.create_namespace();
+  const auto corpus = std::make_shared<Index>();
+  std::uint32_t published = 0;
+  const auto publish_many = [&] {
+    while (published < 100) engine.publish_corpus(0, published++, corpus);
+  };
+  BOOST_CHECK_THROW(publish_many(), std::length_error);
+  BOOST_CHECK_LT(published, kMaxSources);
+  engine.publish_corpus(0, 0, corpus);  // replacing one is no more
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_namespace_is_refused) {
+  Engine engine(kAmple, false);
+  Verifier verifier(engine, 1);
+  BOOST_CHECK_THROW(verifier.open(1, {}), std::out_of_range);
+  BOOST_CHECK_THROW(engine.withdraw_corpus(7, 1), std::out_of_range);
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_step_is_a_sign_of_life) {
+  Engine engine(kAmple, false);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  verifier.open(1, ascending(0, 3));
+  TailColumns tails;
+  engine.step(1, {}, 500.0, tails);
+  BOOST_CHECK(tails.status.empty());
+  engine.expire(700.0);
+  BOOST_CHECK_EQUAL(engine.statistics().verifiers, 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace draftd::testing
