@@ -149,7 +149,7 @@ class ShareText:
 
 @dataclass(frozen=True, slots=True)
 class CountStep:
-    """A commit brought new tokens."""
+    """A commit brought new tokens, not the first of the output."""
 
 
 @dataclass(frozen=True, slots=True)

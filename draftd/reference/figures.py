@@ -38,7 +38,7 @@ class Acceptance:
 @dataclass
 class Figures:
     steps: int = 0
-    """Commits that brought new tokens."""
+    """Commits that brought new tokens, not the first of the output."""
 
     acceptance: Acceptance = field(default_factory=Acceptance)
     delivered_tails: int = 0
