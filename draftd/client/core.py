@@ -16,7 +16,7 @@ from draftd.client.columns import token_column
 from draftd.client.draft import MalformedTailError, Tails, known
 from draftd.client.health import Counters, Health
 from draftd.client.mirror import Mirror
-from draftd.client.mirrors import Close, Mirrors
+from draftd.client.mirrors import Close, Mirrors, add_closes
 from draftd.client.rows import RowColumns, Verified, Wish, fill_commit
 from draftd.wire import (
     PROTOCOL,
@@ -180,14 +180,17 @@ class ClientCore:
         for row in tokens:
             flat.extend(row)
         new_tokens = token_column(flat)  # raises before anything has changed
-        step = next(self._steps)
-        frames = [] if self._greeted_in else [self._hello(step)]
+        frames = [] if self._greeted_in else [self._hello()]
+        closes = self.mirrors.take_closes()
+        if closes and (last_words := self._last_words(closes)):
+            frames.append(last_words)
         frame = Frame()
         batch = frame.step
+        step = batch.step = next(self._steps)
         batch.verifier = self._incarnation
-        batch.step = step
         batch.wait = awaited and opening is not None
-        closes = self.mirrors.add_closes(batch)
+        if closes:
+            add_closes(batch, closes)
         synced = self.mirrors.add_syncs(batch, mirrors if opening is None else [opening])
         self.counters.syncs += len(synced)
         starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
@@ -208,11 +211,27 @@ class ClientCore:
             del self._unanswered[next(iter(self._unanswered))]
         return Outgoing(step, frames, rows)
 
-    def _hello(self, step: int) -> bytes:
-        self._greeted_in = step
+    def _hello(self) -> bytes:
+        self._greeted_in = next(self._steps)
         self.counters.hellos += 1
         hello = Hello(protocol=PROTOCOL, verifier=self._verifier, incarnation=self._incarnation, accepts=list(TailKind))
         return Frame(hello=hello).SerializeToString()
+
+    def _last_words(self, closes: Sequence[Close]) -> bytes | None:
+        """A step that goes first, because a step applies its closes before its syncs.
+
+        It tells what the drafter lacks of requests about to be closed, so that all of it can be shared. None:
+        nothing is lacking.
+        """
+        frame = Frame()
+        frame.step.verifier = self._incarnation
+        frame.step.step = next(self._steps)
+        synced = self.mirrors.add_syncs(frame.step, [mirror for mirror, _ in closes])
+        if not synced:
+            return None
+        self.counters.syncs += len(synced)
+        self._unanswered[frame.step.step] = Unanswered([], [], synced, [], awaited=False)
+        return frame.SerializeToString()
 
     def _finish(self, mirrors: list[Mirror], outgoing: Outgoing, answer: Answer) -> Tails:
         if isinstance(answer, StepReply):
@@ -315,6 +334,8 @@ class ClientCore:
                 self._greeted_in = 0
                 self.drafter = None
                 self.mirrors.need_sync_all(synced_before=error.step + 1)
+            if unanswered is not None:
+                self.mirrors.put_back(unanswered.closes)
         else:
             self.last_error = _describe(error)
         if unanswered is None:

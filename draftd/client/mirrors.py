@@ -13,7 +13,7 @@ from draftd.wire import CloseReason, DraftSync, Status, StepBatch
 SYNC_BYTES_PER_STEP = 16 << 20
 CLOSES_PER_STEP = 256
 
-Close = tuple[int, int, int]  # handle, epoch, reason
+Close = tuple[Mirror, CloseReason]
 
 
 class Mirrors:
@@ -41,12 +41,11 @@ class Mirrors:
         return mirror
 
     def close(self, mirror: Mirror, reason: CloseReason) -> None:
-        """The close goes out with the next frame."""
+        """The close goes out with the next frame; if the drafter lacks something of the request, after a last sync."""
         mirror.closed = True
         del self._by_handle[mirror.handle]
         del self._handle_of[mirror.opening.request_id]
-        self._unsynced.discard(mirror)
-        self._closes.append((mirror.handle, mirror.epoch, reason))
+        self._closes.append((mirror, reason))
 
     def find(self, handle: int, epoch: int) -> Mirror | None:
         """The open request of that handle and epoch."""
@@ -70,9 +69,10 @@ class Mirrors:
             if mirror.synced_in < synced_before:
                 mirror.refused = Status.OK
                 self._unsynced.add(mirror)
+        self._unsynced.update(mirror for mirror, _ in self._closes)
 
     def add_syncs(self, batch: StepBatch, mirrors: Sequence[Mirror]) -> list[Mirror]:
-        """Put a DraftSync into the batch for those of `mirrors` that need one. Returns these."""
+        """Put a DraftSync into the batch for those of `mirrors` that need one. Returns those that got it."""
         if not self._unsynced:
             return []
         synced: list[Mirror] = []
@@ -90,17 +90,24 @@ class Mirrors:
         self._unsynced.difference_update(synced)
         return synced
 
-    def add_closes(self, batch: StepBatch) -> list[Close]:
-        """Put the oldest closes that wait into the batch. Returns these."""
-        if not self._closes:
-            return []
-        closes = [self._closes.popleft() for _ in range(min(CLOSES_PER_STEP, len(self._closes)))]
-        handles, epochs, reasons = zip(*closes, strict=True)
-        batch.close.request = u32_column(handles)
-        batch.close.epoch = u32_column(epochs)
-        batch.close.reason = bytes(reasons)
+    def take_closes(self) -> list[Close]:
+        """The oldest closes that have to go out, as many as one step takes with the syncs before them."""
+        closes: list[Close] = []
+        room = SYNC_BYTES_PER_STEP
+        while self._closes and len(closes) < CLOSES_PER_STEP and room > 0:
+            close = self._closes.popleft()
+            closes.append(close)
+            room -= 4 * close[0].length if close[0] in self._unsynced else 0
         return closes
 
     def put_back(self, closes: Sequence[Close]) -> None:
-        """These did not get out; they go first next time."""
+        """These got lost, and who knows what before them: they go first next time, after a sync."""
         self._closes.extendleft(reversed(closes))
+        self._unsynced.update(mirror for mirror, _ in closes)
+
+
+def add_closes(batch: StepBatch, closes: Sequence[Close]) -> None:
+    """Put the closes into the batch."""
+    batch.close.request = u32_column(mirror.handle for mirror, _ in closes)
+    batch.close.epoch = u32_column(mirror.epoch for mirror, _ in closes)
+    batch.close.reason = bytes(reason for _, reason in closes)

@@ -68,6 +68,13 @@ class Conversation:
         self.engine.close()
         self.engine = Engine(EngineSettings())
 
+    def wait_until_indexed(self) -> None:
+        outgoing = self.core.post([], [])
+        batch = Frame.FromString(outgoing.frames[-1])
+        batch.step.wait = True
+        answer = self.engine.handle(batch.SerializeToString())
+        assert self.engine.wait_indexed(answer.ticket, timeout=30)
+
     def sent(self) -> list[str]:
         """What went out since the last call, for example ["hello", "sync commit"]."""
         names = []
@@ -239,12 +246,26 @@ def test_a_close_that_did_not_get_out_goes_with_the_next_frame(talk: Conversatio
     mirror, other = talk.open("closed"), talk.open("open")
     talk.step(mirror, other)
     talk.core.mirrors.close(mirror, CloseReason.FINISHED)
-    outgoing = talk.core.post([], [])
-    talk.core.gave_up(outgoing, Reason.UNREACHABLE)
+    talk.core.gave_up(talk.core.post([], []), Reason.UNREACHABLE)
     talk.sent()
     talk.step(other)
-    assert talk.sent() == ["hello", "close commit"]
+    talk.step(other)
+    assert talk.sent() == ["hello", "sync", "close commit", "commit"]
     assert talk.engine.statistics().sessions == 1
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_request_closed_while_the_drafter_was_away_is_shared_whole(talk: Conversation, restarted: bool) -> None:
+    mirror, other = talk.open("closed", [7]), talk.open("asking", [7, 60, 61])
+    talk.step(mirror, other, tokens=[62])
+    talk.core.mirrors.miss([mirror], [[63, 64]])
+    talk.core.mirrors.close(mirror, CloseReason.FINISHED)
+    if restarted:
+        talk.restart_drafter()
+    talk.step(other)
+    talk.wait_until_indexed()
+    (draft,) = talk.step(other, tokens=[62, 63])
+    assert 64 in draft.tokens.tolist()
 
 
 def test_re_syncs_of_much_text_are_spread_over_steps(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
