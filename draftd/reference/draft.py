@@ -3,15 +3,15 @@
 A node's context is the request's text plus the path to the node. Every source
 is asked for the contexts' suffixes that occur in it; the four longest over all
 sources, with 1 to 64 different followers, are the evidence. They are blended by
-prediction by partial matching (PPM-C, Moffat 1990) with one more factor: a
+prediction by partial matching (PPM-C, Moffat 1990) with two corrections: a
 context of length L is trusted with
 
-    total / (total + distinct) * L / (L + 1)
+    total / (total + distinct / (1 + L / 16)) * L / (L + 1)
 
 and passes the rest on to the next shorter one; what is left at the end is
-shared among the most frequent tokens of the history. Evidence that can't lift a
-candidate to the survival of the last node worth taking, about 1 / (3 * max_nodes)
-in a tree, is not looked at. The tree grows best-first
+shared among the most frequent tokens of the history. Beyond the longest
+context, evidence that can't lift a candidate to the survival of the last node
+worth taking, about 1 / (3 * max_nodes), is not looked at. The tree grows best-first
 by survival. All arithmetic is in IEEE doubles and in the order written here, so
 that the C++ gives the same bits.
 """
@@ -102,11 +102,12 @@ def score(
         candidates[token] = (before + probability, first_source)
 
     unclaimed = 1.0
-    for source, level in evidence:
-        if survival * unclaimed < worthwhile:
+    for number, (source, level) in enumerate(evidence):
+        if number > 0 and survival * unclaimed < worthwhile:
             break
         total, length = float(level.total), float(level.length)
-        confidence = total / (total + level.distinct) * (length / (length + 1.0))
+        escape = level.distinct / (1.0 + length / 16.0)
+        confidence = total / (total + escape) * (length / (length + 1.0))
         weight = unclaimed * confidence / total
         for token, count, _last in level.continuations[:FOLLOWERS]:
             promise(token, source, weight * count)
@@ -150,7 +151,7 @@ class Growth:
     def _expand(self, node: int, survival: float) -> None:
         wish = self.wish
         evidence = gather(wish.sources, [*wish.text, *self.tree.path(node)])
-        worthwhile = 0.0 if wish.chain else 1.0 / (3.0 * wish.max_nodes)
+        worthwhile = 1.0 / (3.0 * wish.max_nodes)
         for token, (probability, source) in score(evidence, wish.fill, worthwhile, survival).items():
             if token >= wish.vocabulary:
                 continue

@@ -12,10 +12,10 @@ namespace {
 // No continuation is certain: keeps deep nodes below their ancestors.
 constexpr double kMostCertain = 0.999;
 // The last node worth taking into a tree of n is about as likely as 1 / (3 n).
-// Evidence that can't lift a candidate that far is not looked at: half the
-// work, and, since short contexts mostly blur, 0.2 % more emitted tokens.
-// A chain takes its nodes one below the other, however unlikely they become.
-double worthwhile(const DraftWish& wish) { return wish.chain ? 0.0 : 1.0 / (3.0 * wish.max_nodes); }
+// Beyond a node's longest context, evidence that can't lift a candidate that
+// far is not looked at: half the work, and, since short contexts mostly blur,
+// 0.2 % more emitted tokens.
+double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
 
 }  // namespace
 
@@ -82,11 +82,13 @@ void Growth::take() {
 
 void Growth::expand(double min_survival) {
   if (!expanding) return;
-  const double enough = worthwhile(*wish);
+  const double enough = worthwhile(wish->max_nodes);
   Blend blend;
   Contexts contexts(wish->sources, cursors_of(nodes.size()));
   Level level;
-  for (std::size_t i = 0; i < Blend::kLevels && survival * blend.unclaimed() >= enough && contexts.next(level); ++i) {
+  for (std::size_t i = 0; i < Blend::kLevels; ++i) {
+    if (i > 0 && survival * blend.unclaimed() < enough) break;
+    if (!contexts.next(level)) break;
     blend.add(level);
   }
   if (wish->fill != nullptr && survival * blend.unclaimed() >= enough) blend.fill(*wish->fill);
