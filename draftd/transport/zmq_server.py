@@ -20,6 +20,7 @@ SHED_ABOVE = 64  # frames waiting: from here on only commits are taken, drafts a
 MOST_READ_AHEAD = 1024  # frames taken out of the socket to see how far behind we are
 EXPIRE_SECONDS = 1.0
 LINGER_MILLISECONDS = 1000
+FAREWELL_SECONDS = 0.2  # a peer's ZMQ drops what it has not read when the connection ends: give it time to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +134,23 @@ class ZmqServer:
         """Let nobody new in, answer what came before the stop, refuse what comes while the last answers wait."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-        self._serve_waiting()
         poller.unregister(self._stop_fd)
+        self._serve_waiting()
         until = time.monotonic() + self._drain_seconds
-        while self._deferred and (left := until - time.monotonic()) > 0:
-            ready = dict(poller.poll(math.ceil(left * 1000)))
-            if self._socket in ready:
-                peer, frame = self._receive()
-                self._send(peer, _shutting_down(frame))
-            if self._indexed_fd in ready:
-                self._send_indexed()
+        while self._deferred and time.monotonic() < until:
+            self._refuse_waiting(poller, until)
+        until = time.monotonic() + FAREWELL_SECONDS
+        while time.monotonic() < until:
+            self._refuse_waiting(poller, until)
+
+    def _refuse_waiting(self, poller: zmq.Poller, until: float) -> None:
+        """Wait for one thing to happen."""
+        ready = dict(poller.poll(max(0, math.ceil((until - time.monotonic()) * 1000))))
+        if self._socket in ready:
+            peer, frame = self._receive()
+            self._send(peer, _shutting_down(frame))
+        if self._indexed_fd in ready:
+            self._send_indexed()
 
 
 def _shutting_down(frame: bytes) -> bytes:

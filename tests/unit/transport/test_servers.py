@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from draftd.client import Client
+from draftd.client import Client, Reason
 from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.transport.grpc_server import GrpcServer
@@ -66,6 +66,20 @@ def test_an_answer_that_waits_for_indexing_is_given_before_the_end(
     opening.join()
     with client:
         assert client.health().counters.steps == 1
+
+
+def test_steps_while_the_last_answers_wait_are_refused_at_once(engine: Engine, tmp_path: Path) -> None:
+    server = ZmqServer(engine, f"ipc://{tmp_path}/zmq.sock", max_frame_bytes=1 << 24)
+    server.start()
+    with Client(server.endpoint, deadline=PATIENT) as client:
+        request = client.open("r", [1, 2, 3, 1, 2], wait=True)
+        stopping = threading.Thread(target=server.stop, args=(PATIENT,))
+        stopping.start()
+        while (draft := request.draft(2)).reason == Reason.NOT_EMPTY:
+            pass
+        assert draft.reason == Reason.UNREACHABLE
+        assert client.health().last_error == "SHUTTING_DOWN: the drafter is shutting down"
+        stopping.join()
 
 
 def test_steps_of_others_go_on_while_an_answer_waits_for_indexing(
