@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 import zmq
 from hypothesis import given
 from hypothesis import strategies as st
+from zmq.utils.monitor import recv_monitor_message
 
 from draftd.engine import Engine
 from draftd.wire import Error, Frame, HelloReply, Reason, Status, StepReply
@@ -16,6 +18,8 @@ from tests.contract.serving import (
     TRANSPORTS,
     Exchange,
     connected,
+    grpc_connection,
+    grpc_served,
     small_engine,
     zmq_connection,
     zmq_served,
@@ -107,6 +111,24 @@ def test_a_message_of_several_parts_is_no_frame(engine: Engine, tmp_path: Path) 
             assert Frame.FromString(socket.recv()).error.status == Status.MALFORMED
         with zmq_connection(endpoint) as exchange:
             assert Frame.FromString(exchange(hello_frame(VERIFIER))).hello_reply.protocol == 1
+
+
+def test_a_frame_far_above_the_limit_ends_its_own_connection_only(engine: Engine, tmp_path: Path) -> None:
+    far_too_long = bytes(3 * MAX_FRAME_BYTES)
+    with zmq_served(engine, tmp_path) as endpoint, zmq_connection(endpoint) as other:
+        with zmq.Context.instance().socket(zmq.DEALER) as socket, socket.get_monitor_socket() as monitor:
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.connect(endpoint)
+            socket.send(far_too_long)
+            while recv_monitor_message(monitor)["event"] != zmq.EVENT_DISCONNECTED:
+                pass
+            socket.disable_monitor()
+        assert Frame.FromString(other(hello_frame(VERIFIER))).hello_reply.protocol == 1
+    with grpc_served(engine, tmp_path) as endpoint, grpc_connection(endpoint) as other:
+        with grpc_connection(endpoint) as exchange, pytest.raises(grpc.RpcError) as raised:
+            exchange(far_too_long)
+        assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED  # type: ignore[attr-defined]
+        assert Frame.FromString(other(hello_frame(VERIFIER))).hello_reply.protocol == 1
 
 
 @given(st.data())

@@ -3,6 +3,7 @@
 import pytest
 
 from draftd.client import AsyncClient, Client, Draft, Reason, Request
+from draftd.replay.verification import verify
 from tests.faults.process import ServerProcess, until
 
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3]
@@ -34,6 +35,31 @@ def test_a_killed_drafter_gives_empty_drafts_and_a_restarted_one_drafts_as_if_no
         assert drafted(recovered) == drafted(fresh)
         assert recovered.base == len(TEXT) + 4
         assert client.health().state == "serving"
+
+
+def test_what_the_engine_emits_is_what_it_would_emit_alone(server: ServerProcess, endpoint: str) -> None:
+    """An engine verifies its drafts against the target, which here goes round the same text."""
+    target = TEXT[:8] * 40
+    emitted: list[int] = []
+    with Client(endpoint, deadline=0.2) as client:
+        request = client.open("r", TEXT[:8], wait=True)
+        draft = request.draft(4)
+        accepted_by_third = [0, 0, 0]
+        while len(emitted) < len(target):
+            third = 3 * len(emitted) // len(target)
+            verified = verify(draft.tokens.tolist(), draft.parents.tolist(), target, len(emitted))
+            new = target[len(emitted) : len(emitted) + verified.emitted]
+            accepted_by_third[third] += verified.accepted
+            emitted += new
+            if third == 0 and 3 * len(emitted) // len(target) == 1:
+                server.kill()
+            if third == 1 and 3 * len(emitted) // len(target) == 2:
+                server.start()
+                until(lambda: len(request.draft(4)))
+            draft = request.step(new, budget=4)
+    assert emitted == target
+    assert accepted_by_third[1] < accepted_by_third[0], "without a drafter, plain decoding"
+    assert accepted_by_third[2] > 0
 
 
 def test_a_kill_between_commit_and_draft_loses_nothing(server: ServerProcess, endpoint: str) -> None:

@@ -1,5 +1,7 @@
 """A drafter that stays connected and does not answer in time (SIGSTOP)."""
 
+import threading
+
 import pytest
 import zmq
 
@@ -67,6 +69,38 @@ def test_what_was_committed_while_the_breaker_was_open_counts(server: ServerProc
         assert draft.survival.tolist() == expected.survival.tolist()
 
 
+def test_more_commits_than_the_queues_hold_are_repaired_by_a_sync(server: ServerProcess, endpoint: str) -> None:
+    with Client(endpoint, deadline=PATIENT) as client:
+        request = client.open("r", TEXT, wait=True)
+        server.freeze()
+        commits = 0
+        while client.health().counters.hellos == 1 and commits < 20_000:
+            request.commit([TEXT[(3 + commits) % 8]])
+            commits += 1
+        assert commits < 20_000, "the queues never filled"
+        server.thaw()
+        until(lambda: len(request.draft(4)))
+        assert request.draft(1).base == len(TEXT) + commits
+        assert request.draft(1).tokens.tolist() == [TEXT[(3 + commits) % 8]]
+
+
+def test_who_waits_for_a_turn_at_a_shared_client_waits_no_longer_than_the_deadline(server: ServerProcess) -> None:
+    with Client(server.zmq, deadline=PATIENT) as client:
+        request = client.open("r", TEXT, wait=True)
+        server.freeze()
+        client.deadline = 0.05
+        has_turn = threading.Thread(target=lambda: client.open("other", TEXT, wait=True, deadline=PATIENT))
+        has_turn.start()
+        until(lambda: client.health().counters.syncs == 2)
+        assert request.step([4], budget=2).reason == Reason.LATE
+        request.commit([5])
+        server.thaw()
+        has_turn.join()
+        client.deadline = PATIENT
+        draft = request.step([6], budget=2)
+        assert (draft.base, draft.tokens.tolist()) == (len(TEXT) + 3, [7, 8])
+
+
 async def test_an_async_client_does_not_wait_longer_than_its_deadline_either(server: ServerProcess) -> None:
     for endpoint in (server.zmq, server.grpc):
         async with AsyncClient(endpoint, deadline=0.05) as client:
@@ -93,7 +127,7 @@ def raw(server: ServerProcess) -> "zmq.Socket[bytes]":
 def test_a_drafter_that_is_behind_sheds_drafts_and_takes_every_commit(
     server: ServerProcess, raw: "zmq.Socket[bytes]"
 ) -> None:
-    frames = 200
+    frames = 500
     with raw:
         raw.send(hello_frame(7))
         raw.recv()
@@ -108,5 +142,5 @@ def test_a_drafter_that_is_behind_sheds_drafts_and_takes_every_commit(
         assert [reply.step for reply in replies] == list(range(2, 2 + frames))
         assert {reply.tail.status for reply in replies} == {bytes([Status.OK])}
         reasons = [Reason(reply.tail.reason[0]) for reply in replies]
-        assert reasons[0] == Reason.SHED
+        assert Reason.SHED in reasons
         assert reasons[-1] == Reason.NOT_EMPTY, "when it has caught up it drafts again"
