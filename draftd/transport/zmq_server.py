@@ -22,6 +22,9 @@ EXPIRE_SECONDS = 1.0
 LINGER_MILLISECONDS = 1000
 FAREWELL_SECONDS = 0.2  # a peer's ZMQ drops what it has not read when the connection ends: give it time to read
 
+# As plain numbers: pyzmq's enums cost more than the calls they are for.
+_EVENTS, _POLLIN, _MORE = int(zmq.EVENTS), int(zmq.POLLIN), int(zmq.RCVMORE)
+
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
@@ -112,12 +115,16 @@ class ZmqServer:
                 self._deferred.append(Deferred(answer.ticket, peer, answer.reply))
 
     def _frame_waits(self) -> bool:
-        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        events = self._socket.getsockopt(_EVENTS)
+        return isinstance(events, int) and events & _POLLIN != 0
 
     def _receive(self) -> tuple[bytes, bytes]:
         """The sender, and its frame; a message of several parts is none, and b"" says so to the engine."""
-        peer, *parts = self._socket.recv_multipart()
-        return peer, parts[0] if len(parts) == 1 else b""
+        peer, frame = self._socket.recv(), self._socket.recv()
+        while self._socket.getsockopt(_MORE):
+            self._socket.recv()
+            frame = b""
+        return peer, frame
 
     def _send(self, peer: bytes, reply: bytes) -> None:
         # Never blocks: a ROUTER drops what is for a peer that is gone or does not read.
