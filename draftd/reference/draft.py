@@ -27,7 +27,9 @@ LEVELS = 4
 FOLLOWERS = 12
 WIDEST = 64
 MOST_CERTAIN = 0.999
-FILL = 4  # the source code of frequent tokens
+REACH = 16
+CORPUS = 3  # source codes
+FILL = 4
 
 
 class Level(Protocol):
@@ -79,20 +81,42 @@ class Tree:
         return [] if node < 0 else [*self.path(self.parents[node]), self.tokens[node]]
 
 
-def gather(sources: Sequence[tuple[int, Index]], context: Sequence[int]) -> list[tuple[int, Level]]:
-    """The longest contexts with 1 to 64 followers, as (source code, level); ties in the order of the sources."""
+def trusts(sources: Sequence[tuple[int, Index]], text: Sequence[int]) -> list[float]:
+    """By how much the contexts of each source count as shorter: 1 but for corpora that fit the text less than others.
+
+    A corpus's reach is the sum of its match lengths at the last 16 tokens of the text."""
+    recent = range(max(1, len(text) - REACH + 1), len(text) + 1)
+    reaches = [
+        sum(index.match(text[:position])[0].length for position in recent) if code == CORPUS else None
+        for code, index in sources
+    ]
+    furthest = max((reach for reach in reaches if reach is not None), default=0)
+    shares = [1.0 if reach is None else (1.0 + reach / REACH) / (1.0 + furthest / REACH) for reach in reaches]
+    return [share * share for share in shares]
+
+
+@dataclass(frozen=True)
+class Context:
+    """A level as it counts: with the length in tokens times the trust in its source."""
+
+    source: int
+    length: float
+    level: Level
+
+
+def gather(sources: Sequence[tuple[int, Index]], trust: Sequence[float], context: Sequence[int]) -> list[Context]:
+    """The longest contexts with 1 to 64 followers; ties in the order of the sources."""
     found = [
-        (-level.length, order, code, level)
-        for order, (code, index) in enumerate(sources)
+        Context(code, level.length * trusted, level)
+        for (code, index), trusted in zip(sources, trust, strict=True)
         for level in index.match(context)
         if level.length > 0 and 1 <= level.distinct <= WIDEST
     ]
-    found.sort(key=lambda entry: entry[:2])
-    return [(code, level) for _, _, code, level in found[:LEVELS]]
+    return sorted(found, key=lambda context: -context.length)[:LEVELS]
 
 
 def score(
-    evidence: Sequence[tuple[int, Level]], fill: Index | None, worthwhile: float, survival: float
+    evidence: Sequence[Context], fill: Index | None, worthwhile: float, survival: float
 ) -> dict[int, tuple[float, int]]:
     """Candidates of a node of that survival, in the order first seen: token -> (probability, source code)."""
     candidates: dict[int, tuple[float, int]] = {}
@@ -102,15 +126,15 @@ def score(
         candidates[token] = (before + probability, first_source)
 
     unclaimed = 1.0
-    for number, (source, level) in enumerate(evidence):
+    for number, context in enumerate(evidence):
         if number > 0 and survival * unclaimed < worthwhile:
             break
-        total, length = float(level.total), float(level.length)
+        level, length, total = context.level, context.length, float(context.level.total)
         escape = level.distinct / (1.0 + length / 16.0)
         confidence = total / (total + escape) * (length / (length + 1.0))
         weight = unclaimed * confidence / total
         for token, count, _last in level.continuations[:FOLLOWERS]:
-            promise(token, source, weight * count)
+            promise(token, context.source, weight * count)
         unclaimed *= 1.0 - confidence
     if fill is not None and fill.tokens > 0 and survival * unclaimed >= worthwhile:
         weight = unclaimed / float(fill.tokens)
@@ -129,6 +153,7 @@ class Growth:
         self.cut_by_threshold = False
         self._proposed = 0
         self._heap: list[tuple[float, int, int, int, int]] = []  # (-survival, order, token, parent, source)
+        self._trust = trusts(wish.sources, wish.text) if wish.max_nodes > 0 else []
         if wish.max_nodes > 0:
             self._expand(-1, 1.0)
 
@@ -150,7 +175,7 @@ class Growth:
 
     def _expand(self, node: int, survival: float) -> None:
         wish = self.wish
-        evidence = gather(wish.sources, [*wish.text, *self.tree.path(node)])
+        evidence = gather(wish.sources, self._trust, [*wish.text, *self.tree.path(node)])
         worthwhile = 1.0 / (3.0 * wish.max_nodes)
         for token, (probability, source) in score(evidence, wish.fill, worthwhile, survival).items():
             if token >= wish.vocabulary:

@@ -2,6 +2,7 @@
 // what became of them comes out; no clock, no lock, no socket.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -80,8 +81,13 @@ class Session {
   std::size_t unindexed() const { return text().size() - indexed_; }
   Cursor own_cursor() const;
   const Index& own_index() const { return own_; }
-  // Cursor of the text in another index; cheap while neither was changed but by appending to the text.
-  Cursor cursor_in(const Index& index);
+  // Where the text stands in another index. Costs as many steps as tokens were
+  // committed since it was last asked, a few more when the index has grown.
+  struct Standing {
+    Cursor cursor;
+    std::uint32_t reach;  // sum of the match lengths at the last kReach tokens; of an index that does not grow
+  };
+  Standing standing_in(const Index& index);
 
   std::uint32_t epoch() const { return epoch_; }
   const RequestOptions& options() const { return options_; }
@@ -98,14 +104,17 @@ class Session {
 
  private:
   static constexpr std::size_t kNotStopped = SIZE_MAX;
-  // Where the text stands in an index that is not the session's own.
+  // What is remembered of a standing.
   struct Place {
     std::uint64_t index;     // its identity
     std::uint32_t version;   // of the index, when last looked
     std::size_t position;    // tokens of the text the cursor has read
     Cursor cursor;
+    std::array<std::uint8_t, kReach> lengths;  // of the match behind token p, at p % kReach
   };
+  static constexpr std::size_t kSeen = kMaxMatch + kReach;  // tokens before these change no standing
 
+  Place& place_in(const Index& index);
   void cut(std::size_t length);
   void append(std::span<const Token> tokens);
   void observe(std::span<const Token> tokens, const Verified& verified);

@@ -26,16 +26,23 @@ std::uint32_t rank(std::span<const Continuation> followers, std::span<Continuati
 
 }  // namespace
 
+double trust(std::uint32_t reach, std::uint32_t furthest) {
+  const double share = (1.0 + reach / static_cast<double>(kReach)) / (1.0 + furthest / static_cast<double>(kReach));
+  return share * share;
+}
+
 Contexts::Contexts(std::span<const DraftSource> sources, std::span<const Cursor> cursors) : sources_(sources) {
   std::copy(cursors.begin(), cursors.end(), walk_.begin());
 }
 
 bool Contexts::next(Level& level) {
   while (true) {
+    const auto trusted_length = [&](std::size_t i) { return walk_[i].length * sources_[i].trust; };
     std::size_t longest = 0;
     for (std::size_t i = 1; i < sources_.size(); ++i) {
-      if (walk_[i].length > walk_[longest].length) longest = i;
+      if (trusted_length(i) > trusted_length(longest)) longest = i;
     }
+    const double length = trusted_length(longest);
     const Cursor cursor = walk_[longest];
     if (cursor.length == 0) return false;
     const Index& index = *sources_[longest].index;
@@ -47,7 +54,7 @@ bool Contexts::next(Level& level) {
     const std::span<Continuation> followers(buffer.data(), degree);
     index.continuations(cursor.state, followers);
     level.source = sources_[longest].kind;
-    level.length = cursor.length;
+    level.length = length;
     level.distinct = degree;
     level.total = 0;
     for (const Continuation& follower : followers) level.total += follower.count;

@@ -14,7 +14,7 @@ struct Level {
   static constexpr std::size_t kFollowers = 12;
 
   Source source;
-  std::uint32_t length;    // of the context, in tokens
+  double length;           // of the context in tokens, times the trust in its source
   std::uint64_t total;     // occurrences with a follower
   std::uint32_t distinct;  // different followers
   std::array<Continuation, kFollowers> followers;
@@ -23,8 +23,8 @@ struct Level {
   std::span<const Continuation> likeliest() const { return {followers.data(), ranked}; }
 };
 
-// The contexts of a node over all sources: longest first, ties in the order of
-// the sources.
+// The contexts of a node over all sources: longest first, by length times
+// trust, ties in the order of the sources.
 class Contexts {
  public:
   // A context with more different followers says little and costs much.

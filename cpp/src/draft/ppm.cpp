@@ -17,9 +17,8 @@ void Blend::promise(std::uint32_t known, Token token, Source source, double prob
 
 void Blend::add(const Level& level) {
   const auto total = static_cast<double>(level.total);
-  const auto length = static_cast<double>(level.length);
-  const double escape = level.distinct / (1.0 + length / 16.0);
-  const double confidence = total / (total + escape) * (length / (length + 1.0));
+  const double escape = level.distinct / (1.0 + level.length / 16.0);
+  const double confidence = total / (total + escape) * (level.length / (level.length + 1.0));
   const double weight = unclaimed_ * confidence / total;
   const std::uint32_t known = size_;  // the followers of one context differ
   for (const Continuation& follower : level.likeliest()) {

@@ -110,7 +110,13 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   NamespaceState& home = *namespaces[entry.name_space];
   const std::size_t first = sources.size();
   const auto read = [&](const Index& index, Source kind) {
-    if (index.tokens() > 0) sources.push_back({&index, kind, session.cursor_in(index)});
+    if (index.tokens() > 0) sources.push_back({&index, kind, session.standing_in(index).cursor});
+  };
+  std::array<std::uint32_t, kMaxSources> reach;
+  const auto read_corpus = [&](const Index& corpus) {
+    const Session::Standing standing = session.standing_in(corpus);
+    reach[sources.size() - first] = standing.reach;
+    sources.push_back({&corpus, Source::kCorpus, standing.cursor});
   };
 
   sources.push_back({&session.own_index(), Source::kOwnText, session.own_cursor()});
@@ -123,15 +129,19 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
       read(group->second.history.older(), Source::kGroupHistory);
     }
   }
+  const std::size_t corpora = sources.size() - first;
   if (!options.corpora) {
-    for (const auto& [number, corpus] : home.corpora) read(*corpus, Source::kCorpus);
+    for (const auto& [number, corpus] : home.corpora) read_corpus(*corpus);
   } else {
     for (const std::uint32_t number : *options.corpora) {
       if (const auto corpus = home.corpora.find(number); corpus != home.corpora.end()) {
-        read(*corpus->second, Source::kCorpus);
+        read_corpus(*corpus->second);
       }
     }
   }
+  const std::span<const std::uint32_t> reaches(reach.data() + corpora, sources.size() - first - corpora);
+  const std::uint32_t furthest = reaches.empty() ? 0 : *std::max_element(reaches.begin(), reaches.end());
+  for (std::size_t i = 0; i < reaches.size(); ++i) sources[first + corpora + i].trust = trust(reaches[i], furthest);
 
   DraftWish wish;
   wish.sources = {sources.data() + first, sources.size() - first};

@@ -1,9 +1,21 @@
 #include "draftd/session.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace draftd {
+
+namespace {
+
+// The match of `text` in an index that has grown since it was `length` long.
+// A match longer by any number is also longer by one; mostly none is.
+Cursor longer_match(const Index& index, std::span<const Token> text, std::size_t length) {
+  const Cursor probe = index.match(text.last(std::min(length + 1, text.size())));
+  return probe.length <= length ? probe : index.match(text);
+}
+
+}  // namespace
 
 std::optional<std::size_t> first_invalid(std::span<const Token> tokens, Token vocabulary) {
   const auto invalid = [=](Token token) { return token < 0 || token >= vocabulary; };
@@ -152,24 +164,30 @@ std::size_t Session::index_text(std::size_t most) {
 
 Cursor Session::own_cursor() const { return unindexed() == 0 ? own_.tail() : own_.match(text()); }
 
-Cursor Session::cursor_in(const Index& index) {
-  const std::span<const Token> read = text();
+Session::Place& Session::place_in(const Index& index) {
   auto place = std::find_if(places_.begin(), places_.end(),
                             [&](const Place& known) { return known.index == index.identity(); });
-  if (place == places_.end()) {
-    // As many as one draft may ask for; the first comer makes room.
-    if (places_.size() == kMaxSources) places_.erase(places_.begin());
-    place = places_.insert(places_.end(), {index.identity(), 0, 0, {}});
+  if (place != places_.end()) return *place;
+  // As many as one draft may ask for; the first comer makes room.
+  if (places_.size() == kMaxSources) places_.erase(places_.begin());
+  return places_.emplace_back(Place{index.identity(), index.version(), 0, {}, {}});
+}
+
+Session::Standing Session::standing_in(const Index& index) {
+  const std::span<const Token> read = text();
+  Place& place = place_in(index);
+  if (read.size() - place.position > kSeen) {
+    place.position = read.size() - kSeen;
+    place.cursor = {};
+  } else if (place.version != index.version()) {
+    place.cursor = longer_match(index, read.first(place.position), place.cursor.length);
   }
-  // Text that arrived since may hold a longer match than any the cursor leads to.
-  if (place->version != index.version() || read.size() - place->position > kMaxMatch) {
-    place->cursor = index.match(read);
-  } else {
-    for (const Token token : read.subspan(place->position)) place->cursor = index.advance(place->cursor, token);
+  place.version = index.version();
+  for (; place.position < read.size(); ++place.position) {
+    place.cursor = index.advance(place.cursor, read[place.position]);
+    place.lengths[place.position % kReach] = static_cast<std::uint8_t>(place.cursor.length);
   }
-  place->version = index.version();
-  place->position = read.size();
-  return place->cursor;
+  return {place.cursor, std::accumulate(place.lengths.begin(), place.lengths.end(), std::uint32_t{0})};
 }
 
 Acceptance Session::take_unreported() { return std::exchange(unreported_, {}); }
