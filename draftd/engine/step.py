@@ -119,7 +119,7 @@ class Engine:
             raise Rejected(Status.UNSUPPORTED_VERSION, f"protocol {hello.protocol}; this drafter speaks {PROTOCOL}")
         with self._lock:
             self._last_seen[hello.incarnation] = self._clock()
-        _log.info("verifier %r says hello, incarnation %016x", hello.verifier, hello.incarnation)
+        _log.debug("verifier %r says hello, incarnation %016x", hello.verifier, hello.incarnation)
         reply = HelloReply(
             protocol=PROTOCOL,
             version=version("draftd"),
