@@ -1,5 +1,6 @@
 """What the verifier gets: one draft per request, cut lazily out of the reply's columns."""
 
+import struct
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import TypeVar
@@ -11,6 +12,7 @@ from draftd.client.columns import u32_column
 from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 
 KNOWN_KINDS = bytes(TailKind)
+_TOKEN, _PARENT, _SURVIVAL, _SOURCE = np.dtype("<i4"), np.dtype("<i2"), np.dtype("<f4"), np.dtype("u1")
 Code = TypeVar("Code", bound=IntEnum)
 
 
@@ -27,35 +29,30 @@ class MalformedTailError(ValueError):
 
 
 class Tails:
-    """The columns of one DraftTail as arrays. Rows are in the order of the commit they answer."""
+    """The columns of one DraftTail, as they came. Rows are in the order of the commit they answer."""
 
     __slots__ = ("base", "epoch", "kind", "node_end", "parents", "reason", "source", "status", "survival", "tokens")
 
     def __init__(self, tail: DraftTail) -> None:
         self.status = tail.status
+        rows = len(self.status)
+        self.epoch = tail.epoch
+        self.base = tail.base
         self.reason = tail.reason
         self.kind = tail.kind
-        try:
-            self.epoch = np.frombuffer(tail.epoch, "<u4")
-            self.base = np.frombuffer(tail.base, "<u4")
-            self.node_end: list[int] = np.frombuffer(tail.node_end, "<u4").tolist()
-            self.tokens = np.frombuffer(tail.tokens, "<i4")
-            self.parents = np.frombuffer(tail.parents, "<i2")
-            self.survival = np.frombuffer(tail.survival, "<f4")
-            self.source = np.frombuffer(tail.source, "u1")
-        except ValueError as error:
-            raise MalformedTailError(f"a column is cut off: {error}") from None
-        self._check()
-
-    def _check(self) -> None:
-        rows, node_end = len(self.base), self.node_end
-        if not rows == len(self.epoch) == len(self.status) == len(self.reason) == len(self.kind) == len(node_end):
+        ends = tail.node_end
+        if not rows == len(self.reason) == len(self.kind) == len(self.epoch) / 4 == len(self.base) / 4 == len(ends) / 4:
             raise MalformedTailError(f"its row columns are not of {rows} rows each")
-        nodes = node_end[-1] if rows else 0
-        if not nodes == len(self.tokens) == len(self.parents) == len(self.survival) == len(self.source):
-            raise MalformedTailError(f"its node columns are not of {nodes} nodes each")
-        if sorted(node_end) != node_end:
+        self.node_end = list(struct.unpack(f"<{rows}I", ends))
+        if sorted(self.node_end) != self.node_end:
             raise MalformedTailError("its rows do not follow each other")
+        self.tokens = tail.tokens
+        self.parents = tail.parents
+        self.survival = tail.survival
+        self.source = tail.source
+        nodes = self.node_end[-1] if rows else 0
+        if not nodes == len(self.source) == len(self.tokens) / 4 == len(self.parents) / 2 == len(self.survival) / 4:
+            raise MalformedTailError(f"its node columns are not of {nodes} nodes each")
 
     def unknown_kinds(self) -> int:
         """How many rows are of a kind that this client does not know."""
@@ -90,31 +87,35 @@ class Draft:
         self._tails = tails
         self._row = row
 
-    def _nodes(self) -> slice:
+    def _nodes(self) -> tuple[int, int]:
+        """How many nodes, and the first one's place in the columns."""
         row, node_end = self._row, self._tails.node_end
-        if self._tails.kind[row] not in KNOWN_KINDS:
-            return slice(0, 0)
-        return slice(node_end[row - 1] if row else 0, node_end[row])
+        first = node_end[row - 1] if row else 0
+        return (node_end[row] - first if self._tails.kind[row] in KNOWN_KINDS else 0), first
 
     @property
     def tokens(self) -> NDArray[np.int32]:
         """int32[n]"""
-        return self._tails.tokens[self._nodes()]
+        count, first = self._nodes()
+        return np.frombuffer(self._tails.tokens, _TOKEN, count, 4 * first)
 
     @property
     def parents(self) -> NDArray[np.int16]:
         """int16[n]: index of the parent node, -1 for the committed text."""
-        return self._tails.parents[self._nodes()]
+        count, first = self._nodes()
+        return np.frombuffer(self._tails.parents, _PARENT, count, 2 * first)
 
     @property
     def survival(self) -> NDArray[np.float32]:
         """float32[n]: probability that the node and all its ancestors are accepted."""
-        return self._tails.survival[self._nodes()]
+        count, first = self._nodes()
+        return np.frombuffer(self._tails.survival, _SURVIVAL, count, 4 * first)
 
     @property
     def source(self) -> NDArray[np.uint8]:
         """uint8[n]: where the best evidence for the node came from (wire.Source)."""
-        return self._tails.source[self._nodes()]
+        count, first = self._nodes()
+        return np.frombuffer(self._tails.source, _SOURCE, count, first)
 
     @property
     def kind(self) -> TailKind:
@@ -123,11 +124,11 @@ class Draft:
     @property
     def base(self) -> int:
         """Committed length (prompt and output) that the draft continues, in tokens."""
-        return int(self._tails.base[self._row])
+        return int.from_bytes(self._tails.base[4 * self._row : 4 * self._row + 4], "little")
 
     @property
     def epoch(self) -> int:
-        return int(self._tails.epoch[self._row])
+        return int.from_bytes(self._tails.epoch[4 * self._row : 4 * self._row + 4], "little")
 
     @property
     def reason(self) -> Reason:
@@ -142,8 +143,7 @@ class Draft:
         return known(Status, self._tails.status[self._row], Status.INTERNAL)
 
     def __len__(self) -> int:
-        nodes = self._nodes()
-        return int(nodes.stop - nodes.start)
+        return self._nodes()[0]
 
     def __repr__(self) -> str:
         if not len(self):
