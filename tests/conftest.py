@@ -1,5 +1,6 @@
 """What every test folder shares: how hard hypothesis tries, and where recorded traffic may be found."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ settings.register_profile(
     "thorough", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("default")
+
+
+# A shell switches Ctrl-C off in what it starts in the background, and so would be the servers that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
