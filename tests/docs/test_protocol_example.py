@@ -83,7 +83,7 @@ def test_the_printed_reply_is_the_message_it_describes() -> None:
                 node_end=column("<u4", 3),
                 tokens=column("<i4", 10, 20, 30),
                 parents=column("<i2", -1, 0, 1),
-                survival=bytes.fromhex("0000c03e 6666663e bcbb1b3e"),
+                survival=bytes.fromhex("0775d03e da05843e 231d3d3e"),
                 source=bytes([Source.OWN_TEXT] * 3),
             ),
             core_micros=9,
