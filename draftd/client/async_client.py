@@ -9,7 +9,7 @@ from typing import Self, Unpack
 from numpy.typing import ArrayLike
 
 from draftd.client.channel import AsyncChannel, ChannelError, grpc_target
-from draftd.client.core import Answer, ClientCore, Outgoing
+from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft, Tails
 from draftd.client.grpc_channel import AsyncGrpcChannel
 from draftd.client.health import Health
@@ -17,6 +17,7 @@ from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message
 from draftd.client.request import AsyncRequest, CloseWord, close_reason
 from draftd.client.rows import Verified, Wish, verified_rows
+from draftd.client.standing import Answer
 from draftd.client.zmq_channel import AsyncZmqChannel
 from draftd.wire import Namespace, Reason
 
@@ -112,7 +113,7 @@ class AsyncClient:
         return self._core.last_core_micros
 
     def health(self) -> Health:
-        return self._core.health(self._closed)
+        return self._core.standing.health(self._closed)
 
     async def check(self, deadline: float = 1.0) -> Health:
         if not self._closed:
@@ -141,7 +142,7 @@ class AsyncClient:
     # What the verbs are made of
 
     def _may_ask(self) -> bool:
-        return not self._closed and self._core.may_ask(asyncio.get_running_loop().time())
+        return not self._closed and self._core.standing.may_ask(asyncio.get_running_loop().time())
 
     async def _post(
         self,
@@ -151,7 +152,7 @@ class AsyncClient:
         verified: Sequence[Verified] | None = None,
         opening: Mirror | None = None,
     ) -> None:
-        if self._closed or self._core.breaker.is_open:
+        if self._closed or self._core.standing.breaker.is_open:
             self._core.mirrors.miss(mirrors, tokens)
             return
         outgoing = self._core.post(mirrors, tokens, verified=verified, opening=opening)
@@ -177,7 +178,7 @@ class AsyncClient:
         outgoing = next(exchange)
         while True:
             answer = await self._round_trip(outgoing, until)
-            self._core.judge(answer, loop.time())
+            self._core.standing.judge(answer, loop.time())
             try:
                 outgoing = exchange.send(answer)
             except StopIteration as end:

@@ -10,7 +10,7 @@ from typing import Self, Unpack
 from numpy.typing import ArrayLike
 
 from draftd.client.channel import Channel, ChannelError, grpc_target
-from draftd.client.core import Answer, ClientCore, Outgoing
+from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft, Tails
 from draftd.client.grpc_channel import GrpcChannel
 from draftd.client.health import Health
@@ -18,6 +18,7 @@ from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message
 from draftd.client.request import CloseWord, Request, close_reason
 from draftd.client.rows import Verified, Wish, verified_rows
+from draftd.client.standing import Answer
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.wire import Namespace, Reason
 
@@ -92,6 +93,7 @@ class ChannelClient:
         until = time.monotonic() + self.deadline
         if not self._turn.acquire(timeout=self.deadline):
             self._core.mirrors.miss(mirrors, tokens)
+            self._core.standing.counters.late += 1
             return _drafts(commits, self._core.no_tails(mirrors, Reason.LATE))
         try:
             if self._may_ask():
@@ -149,7 +151,7 @@ class ChannelClient:
 
     def health(self) -> Health:
         """How the drafter and the way to it are doing, as far as this client has seen."""
-        return self._core.health(self._closed)
+        return self._core.standing.health(self._closed)
 
     def check(self, deadline: float = 1.0) -> Health:
         """Ask the drafter for a sign of life, waiting up to `deadline` seconds, also while the breaker is open."""
@@ -176,7 +178,7 @@ class ChannelClient:
     # What the verbs are made of; all of it runs with the turn held
 
     def _may_ask(self) -> bool:
-        return not self._closed and self._core.may_ask(time.monotonic())
+        return not self._closed and self._core.standing.may_ask(time.monotonic())
 
     def _post(
         self,
@@ -187,7 +189,7 @@ class ChannelClient:
         opening: Mirror | None = None,
     ) -> None:
         """Send without waiting. What can't be sent is repaired by a later re-sync."""
-        if self._closed or self._core.breaker.is_open:
+        if self._closed or self._core.standing.breaker.is_open:
             self._core.mirrors.miss(mirrors, tokens)
             return
         self._drain()
@@ -210,7 +212,7 @@ class ChannelClient:
         outgoing = next(exchange)
         while True:
             answer = self._round_trip(outgoing, until)
-            self._core.judge(answer, time.monotonic())
+            self._core.standing.judge(answer, time.monotonic())
             try:
                 outgoing = exchange.send(answer)
             except StopIteration as end:

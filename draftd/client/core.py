@@ -6,18 +6,17 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 
 import secrets
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from google.protobuf.message import DecodeError
 
-from draftd.client.breaker import CircuitBreaker
 from draftd.client.columns import token_column
 from draftd.client.draft import MalformedTailError, Tails, known
-from draftd.client.health import Counters, Health
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Close, Mirrors, add_closes
 from draftd.client.rows import RowColumns, Verified, Wish, fill_commit
+from draftd.client.standing import Answer, Standing
 from draftd.wire import (
     PROTOCOL,
     Error,
@@ -32,8 +31,6 @@ from draftd.wire import (
 )
 
 MOST_UNANSWERED = 4096  # steps remembered while their answers are out
-
-Answer = StepReply | Error | Reason  # a Reason (LATE, UNREACHABLE): there was no answer
 
 
 @dataclass(slots=True)
@@ -59,11 +56,8 @@ class Unanswered:
 
 class ClientCore:
     def __init__(self, verifier: str) -> None:
-        self.breaker = CircuitBreaker()
-        self.counters = Counters()
+        self.standing = Standing()
         self.mirrors = Mirrors()
-        self.drafter: HelloReply | None = None
-        self.last_error = ""
         self.last_core_micros = 0
         self._verifier = verifier
         self._incarnation = secrets.randbits(63) + 1  # one per life of this client; not 0
@@ -71,45 +65,6 @@ class ClientCore:
         self._greeted_in = 0  # the step our latest Hello went out with; 0: it has to be sent (again)
         self._unanswered: dict[int, Unanswered] = {}
         self._columns = RowColumns()
-
-    # Is the drafter worth asking?
-
-    def may_ask(self, now: float) -> bool:
-        """`now` in seconds. False while the circuit breaker is open, but for its probes."""
-        allowed = self.breaker.allows(now)
-        self.counters.off += not allowed
-        return allowed
-
-    def judge(self, answer: Answer, now: float) -> None:
-        """Tell the circuit breaker. Not knowing us is no failure: the conversation goes on."""
-        if isinstance(answer, StepReply):
-            self.breaker.succeeded()
-        elif not isinstance(answer, Error) or answer.status != Status.NEED_HELLO:
-            self.breaker.failed(now)
-        if answer == Reason.LATE:
-            self.counters.late += 1
-            self.last_error = "no answer within the deadline"
-        elif answer == Reason.UNREACHABLE:
-            self.counters.unreachable += 1
-            self.last_error = "no connection to the drafter"
-
-    def health(self, closed: bool) -> Health:
-        if closed:
-            state = "closed"
-        elif self.breaker.is_open:
-            state = "off"
-        elif self.breaker.consecutive_failures:
-            state = "failing"
-        else:
-            state = "connecting" if self.drafter is None else "serving"
-        return Health(
-            state=state,
-            last_error=self.last_error,
-            drafter_version=self.drafter.version if self.drafter else "",
-            drafter_incarnation=self.drafter.incarnation if self.drafter else None,
-            consecutive_failures=self.breaker.consecutive_failures,
-            counters=replace(self.counters),
-        )
 
     # Conversations
 
@@ -192,7 +147,7 @@ class ClientCore:
         if closes:
             add_closes(batch, closes)
         synced = self.mirrors.add_syncs(batch, mirrors if opening is None else [opening])
-        self.counters.syncs += len(synced)
+        self.standing.counters.syncs += len(synced)
         starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
         rows = self._columns.of(mirrors)
         if mirrors:
@@ -213,7 +168,7 @@ class ClientCore:
 
     def _hello(self) -> bytes:
         self._greeted_in = next(self._steps)
-        self.counters.hellos += 1
+        self.standing.counters.hellos += 1
         hello = Hello(protocol=PROTOCOL, verifier=self._verifier, incarnation=self._incarnation, accepts=list(TailKind))
         return Frame(hello=hello).SerializeToString()
 
@@ -229,7 +184,7 @@ class ClientCore:
         synced = self.mirrors.add_syncs(frame.step, [mirror for mirror, _ in closes])
         if not synced:
             return None
-        self.counters.syncs += len(synced)
+        self.standing.counters.syncs += len(synced)
         self._unanswered[frame.step.step] = Unanswered([], [], synced, [], awaited=False)
         return frame.SerializeToString()
 
@@ -238,13 +193,13 @@ class ClientCore:
             try:
                 return self._deliver(mirrors, outgoing, answer)
             except MalformedTailError as error:
-                self.counters.unknown_frames += 1
-                self.last_error = f"the drafter's answer cannot be read: {error}"
+                self.standing.counters.unknown_frames += 1
+                self.standing.last_error = f"the drafter's answer cannot be read: {error}"
                 answer = Error(status=Status.INTERNAL)
         if isinstance(answer, Error) and answer.status == Status.SHUTTING_DOWN:
             answer = Reason.UNREACHABLE
         if isinstance(answer, Error):
-            self.counters.refused += 1
+            self.standing.counters.refused += 1
             reason, status = Reason.REFUSED, known(Status, answer.status, Status.INTERNAL)
         else:
             reason, status = answer, Status.OK
@@ -254,13 +209,13 @@ class ClientCore:
         tails = Tails(reply.tail)
         if (reply.tail.request, reply.tail.epoch) != outgoing.rows:
             raise MalformedTailError("its rows are not those that were asked for")
-        self.counters.unknown_tails += tails.unknown_kinds()
+        self.standing.counters.unknown_tails += tails.unknown_kinds()
         for mirror in mirrors:
             mirror.has_tail = True
         if any(tails.reason):
             for mirror, reason in zip(mirrors, tails.reason, strict=True):
                 mirror.has_tail = reason == Reason.NOT_EMPTY
-        self.counters.steps += 1
+        self.standing.counters.steps += 1
         self.last_core_micros = reply.core_micros
         return tails
 
@@ -277,7 +232,7 @@ class ClientCore:
         try:
             frame = Frame.FromString(data)
         except DecodeError:
-            self.counters.unknown_frames += 1
+            self.standing.counters.unknown_frames += 1
             return None
         match frame.WhichOneof("body"):
             case "reply":
@@ -287,31 +242,31 @@ class ClientCore:
             case "hello_reply":
                 self._take_hello_reply(frame.hello_reply)
             case _:
-                self.counters.unknown_frames += 1
+                self.standing.counters.unknown_frames += 1
         return None
 
     def _take_reply(self, reply: StepReply) -> tuple[int, StepReply] | None:
         if reply.step == 0:
-            self.counters.unasked_tails += 1
+            self.standing.counters.unasked_tails += 1
             return None
         unanswered = self._unanswered.pop(reply.step, None)
         if unanswered is None:
-            self.counters.unknown_frames += 1
+            self.standing.counters.unknown_frames += 1
             return None
-        if self.drafter is not None and reply.drafter != self.drafter.incarnation:
-            self.drafter = None
+        if self.standing.drafter is not None and reply.drafter != self.standing.drafter.incarnation:
+            self.standing.drafter = None
             self.mirrors.need_sync_all(synced_before=reply.step)
         if reply.errors:
             self._take_row_errors(reply, unanswered)
         if unanswered.awaited:
             return reply.step, reply
-        self.counters.late_replies += unanswered.late
+        self.standing.counters.late_replies += unanswered.late
         return None
 
     def _take_row_errors(self, reply: StepReply, unanswered: Unanswered) -> None:
         missing = {error.request for error in reply.errors if error.status == Status.NEED_SYNC}
         for error in reply.errors:
-            self.counters.row_errors += 1
+            self.standing.counters.row_errors += 1
             mirror = self.mirrors.find(error.request, error.epoch)
             if mirror is None:
                 continue
@@ -320,7 +275,7 @@ class ClientCore:
                 if reply.step > mirror.synced_in and mirror.refused == Status.OK:
                     self.mirrors.need_sync([mirror])
                 continue
-            self.last_error = f"request {mirror.opening.request_id!r}: {_describe(error)}"
+            self.standing.last_error = f"request {mirror.opening.request_id!r}: {_describe(error)}"
             if error.status == Status.INVALID_TOKEN and mirror in unanswered.mirrors and mirror.handle not in missing:
                 # The drafter took nothing of that commit; neither do we.
                 mirror.cut(unanswered.starts[unanswered.mirrors.index(mirror)])
@@ -332,21 +287,21 @@ class ClientCore:
         if error.status == Status.NEED_HELLO:
             if error.step >= self._greeted_in:
                 self._greeted_in = 0
-                self.drafter = None
+                self.standing.drafter = None
                 self.mirrors.need_sync_all(synced_before=error.step + 1)
             if unanswered is not None:
                 self.mirrors.put_back(unanswered.closes)
         else:
-            self.last_error = _describe(error)
+            self.standing.last_error = _describe(error)
         if unanswered is None:
             return None
         self._lost(unanswered)
         return (error.step, error) if unanswered.awaited else None
 
     def _take_hello_reply(self, reply: HelloReply) -> None:
-        if self.drafter is not None and self.drafter.incarnation != reply.incarnation:
+        if self.standing.drafter is not None and self.standing.drafter.incarnation != reply.incarnation:
             self.mirrors.need_sync_all(synced_before=self._greeted_in)
-        self.drafter = reply
+        self.standing.drafter = reply
 
     def _lost(self, unanswered: Unanswered) -> None:
         self.mirrors.need_sync([*unanswered.mirrors, *unanswered.synced])

@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from draftd.client import Namespace, Reason, Status
-from draftd.client.core import Answer, ClientCore, Outgoing
+from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft
 from draftd.client.mirror import Mirror
 from draftd.client.opening import opening_message
 from draftd.client.rows import Wish
+from draftd.client.standing import Answer
 from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.wire import CloseReason, Error, Frame, StepReply
@@ -148,7 +149,7 @@ def test_a_drafter_that_greets_with_another_incarnation_is_told_of_every_request
     (draft,) = talk.step(second)
     assert talk.sent() == ["hello", "sync commit", "sync commit"]
     assert draft.tokens.tolist() == [4, 5]
-    assert talk.core.counters.row_errors == 0
+    assert talk.core.standing.counters.row_errors == 0
 
 
 def test_a_late_reply_counts_for_the_requests_but_its_drafts_are_dropped(talk: Conversation) -> None:
@@ -161,10 +162,10 @@ def test_a_late_reply_counts_for_the_requests_but_its_drafts_are_dropped(talk: C
     assert draft.reason == Reason.LATE
     talk.deliver = on_time
     assert talk.core.receive(late[0]) is None
-    assert talk.core.counters.late_replies == 1
+    assert talk.core.standing.counters.late_replies == 1
     (draft,) = talk.step(mirror, tokens=[5])
     assert draft.tokens.tolist() == [1, 2]
-    assert talk.core.counters.syncs == 1, "the late commit was taken: nothing to repair"
+    assert talk.core.standing.counters.syncs == 1, "the late commit was taken: nothing to repair"
 
 
 def test_a_late_need_sync_is_applied(talk: Conversation) -> None:
@@ -203,10 +204,10 @@ def test_a_commit_with_an_id_that_is_no_token_is_taken_by_neither_side(talk: Con
     refused, served = talk.step(mirror, other, tokens=[4, 100])
     assert (refused.reason, refused.status) == (Reason.REFUSED, Status.INVALID_TOKEN)
     assert mirror.length == len(REPEATING)
-    assert "token 1 of the commit is 100" in talk.core.last_error
+    assert "token 1 of the commit is 100" in talk.core.standing.last_error
     (draft,) = talk.step(mirror, tokens=[4])
     assert draft.tokens.tolist() == [5, 1]
-    assert talk.core.counters.syncs == 2, "the openings: nothing to repair"
+    assert talk.core.standing.counters.syncs == 2, "the openings: nothing to repair"
     assert served.status == Status.INVALID_TOKEN
 
 
@@ -216,7 +217,7 @@ def test_a_refused_opening_is_not_repeated_and_says_why(talk: Conversation) -> N
         (draft,) = talk.step(mirror, tokens=[3])
         assert draft.reason == Reason.REFUSED
     assert mirror.refused == Status.INVALID_TOKEN
-    assert talk.core.counters.syncs == 1
+    assert talk.core.standing.counters.syncs == 1
 
 
 def test_close_then_open_of_the_same_id_is_a_new_request(talk: Conversation) -> None:
@@ -229,7 +230,7 @@ def test_close_then_open_of_the_same_id_is_a_new_request(talk: Conversation) -> 
     assert talk.sent() == ["close sync commit"]
     assert draft.tokens.tolist() == [], "only the old prompt went on after 1, 2, 3"
     talk.step(new, tokens=[9])
-    assert talk.core.counters.row_errors == 0
+    assert talk.core.standing.counters.row_errors == 0
 
 
 def test_open_of_an_open_id_replaces_it_under_the_next_epoch(talk: Conversation) -> None:
@@ -283,7 +284,7 @@ def test_unasked_tails_and_unknown_frames_are_skipped_and_counted(talk: Conversa
     assert talk.core.receive(b"\xff\xff\xff") is None
     assert talk.core.receive(b"") is None
     assert talk.core.receive(Frame(reply=StepReply(step=77777)).SerializeToString()) is None
-    assert (talk.core.counters.unasked_tails, talk.core.counters.unknown_frames) == (1, 3)
+    assert (talk.core.standing.counters.unasked_tails, talk.core.standing.counters.unknown_frames) == (1, 3)
     (draft,) = talk.step(mirror, tokens=[4])
     assert draft.tokens.tolist() == [5, 1]
 
@@ -301,7 +302,7 @@ def test_an_answer_with_other_rows_than_asked_for_is_refused(talk: Conversation)
     talk.deliver = swapped
     drafts = talk.step(first, second)
     assert [draft.reason for draft in drafts] == [Reason.REFUSED, Reason.REFUSED]
-    assert "not those that were asked for" in talk.core.last_error
+    assert "not those that were asked for" in talk.core.standing.last_error
 
 
 def test_a_whole_step_that_is_refused_is_told_again_later(talk: Conversation) -> None:
@@ -316,7 +317,7 @@ def test_a_whole_step_that_is_refused_is_told_again_later(talk: Conversation) ->
     talk.deliver = broken
     (draft,) = talk.step(mirror, tokens=[4])
     assert (draft.reason, draft.status) == (Reason.REFUSED, Status.INTERNAL)
-    assert talk.core.last_error == "INTERNAL: a defect"
+    assert talk.core.standing.last_error == "INTERNAL: a defect"
     talk.deliver = on_time
     talk.sent()
     (draft,) = talk.step(mirror, tokens=[5])

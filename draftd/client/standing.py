@@ -1,0 +1,56 @@
+"""How the drafter stands with this client: who it is, what went wrong, and whether it is worth asking."""
+
+from dataclasses import replace
+
+from draftd.client.breaker import CircuitBreaker
+from draftd.client.health import Counters, Health
+from draftd.wire import Error, HelloReply, Reason, Status, StepReply
+
+Answer = StepReply | Error | Reason  # a Reason (LATE, UNREACHABLE): there was no answer
+
+
+class Standing:
+    """Pure: the clock comes in as `now`, in seconds."""
+
+    def __init__(self) -> None:
+        self.breaker = CircuitBreaker()
+        self.counters = Counters()
+        self.drafter: HelloReply | None = None  # None: nothing heard, or it does not know us any more
+        self.last_error = ""
+
+    def may_ask(self, now: float) -> bool:
+        """False while the circuit breaker is open, but for its probes."""
+        allowed = self.breaker.allows(now)
+        self.counters.off += not allowed
+        return allowed
+
+    def judge(self, answer: Answer, now: float) -> None:
+        """Count an answer, or that there was none. Not knowing us is no failure: the conversation goes on."""
+        if isinstance(answer, StepReply):
+            self.breaker.succeeded()
+        elif not isinstance(answer, Error) or answer.status != Status.NEED_HELLO:
+            self.breaker.failed(now)
+        if answer == Reason.LATE:
+            self.counters.late += 1
+            self.last_error = "no answer within the deadline"
+        elif answer == Reason.UNREACHABLE:
+            self.counters.unreachable += 1
+            self.last_error = "no connection to the drafter"
+
+    def health(self, closed: bool) -> Health:
+        if closed:
+            state = "closed"
+        elif self.breaker.is_open:
+            state = "off"
+        elif self.breaker.consecutive_failures:
+            state = "failing"
+        else:
+            state = "connecting" if self.drafter is None else "serving"
+        return Health(
+            state=state,
+            last_error=self.last_error,
+            drafter_version=self.drafter.version if self.drafter else "",
+            drafter_incarnation=self.drafter.incarnation if self.drafter else None,
+            consecutive_failures=self.breaker.consecutive_failures,
+            counters=replace(self.counters),
+        )
