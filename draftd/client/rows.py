@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+import numpy as np
+
 from draftd.client.columns import token_column, u32_column
 from draftd.client.mirror import Mirror
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, VerifyCommit
@@ -83,8 +85,8 @@ def _fill_verified(commit: VerifyCommit, verified: Sequence[Verified]) -> None:
     for row in verified:
         if row is None:
             numbers.append(ALL_VERIFIED)
-        elif isinstance(row, int):
-            numbers.append(row)
+        elif isinstance(row, (int, np.integer)):
+            numbers.append(int(row))
         else:
             numbers.append(BITMAP_VERIFIED)
             bitmap += bytes(1 if flag else 0 for flag in row)
@@ -102,8 +104,8 @@ def verified_rows(verified: Iterable[Verified]) -> list[Verified] | None:
     """
     rows = list(verified)
     for row in rows:
-        if isinstance(row, int) and row < 0:
+        if isinstance(row, (int, np.integer)) and row < 0:
             raise ValueError(
                 f"verified is {row}; give how many nodes were verified, one flag per node, or None for all"
             )
-    return None if rows.count(None) == len(rows) else rows
+    return None if all(row is None for row in rows) else rows

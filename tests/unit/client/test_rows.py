@@ -54,3 +54,12 @@ def test_without_flags_there_is_no_bitmap() -> None:
     assert np.frombuffer(commit.verified, "<i4").tolist() == [1, ALL_VERIFIED]
     assert np.frombuffer(commit.token_end, "<u4").tolist() == [2, 3]
     assert (commit.bitmap_end, commit.bitmap) == (b"", b"")
+
+
+def test_numbers_and_flags_may_come_from_numpy() -> None:
+    flags, number = np.array([True, False]), np.int64(1)
+    commit = commit_of([(True, [1], flags), (True, [2], number)])  # type: ignore[list-item]
+    assert np.frombuffer(commit.verified, "<i4").tolist() == [BITMAP_VERIFIED, 1]
+    assert commit.bitmap == bytes([1, 0])
+    with pytest.raises(ValueError, match="verified is -1"):
+        verified_rows([np.int64(-1)])  # type: ignore[list-item]
