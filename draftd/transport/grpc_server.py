@@ -1,8 +1,8 @@
 """The same frames over gRPC: a bidirectional stream and a unary call, with health and reflection."""
 
 import asyncio
-import errno
 import os
+import socket
 from pathlib import Path
 
 import grpc
@@ -67,17 +67,15 @@ class GrpcServer:
         self._indexing.stop()
 
     def _bind(self, address: str) -> str:
-        path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
-        if path is not None:
+        if address.startswith("unix:"):
+            path = Path(address.removeprefix("unix:"))
             unix_socket.claim(path)
-        try:
-            port = self._server.add_insecure_port(address)
-        except RuntimeError:  # gRPC says why in its log only; by far the most common reason:
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), address) from None
-        if path is None:
-            return f"{address.rpartition(':')[0]}:{port}"
-        path.chmod(unix_socket.SOCKET_MODE)
-        return address
+            self._server.add_insecure_port(address)
+            path.chmod(unix_socket.SOCKET_MODE)
+            return address
+        host, _, port = address.rpartition(":")
+        _check_free(host.strip("[]"), int(port))
+        return f"{host}:{self._server.add_insecure_port(address)}"
 
     async def _step(self, frame: bytes, _context: Context) -> bytes:
         answer = self._engine.handle(frame)
@@ -183,3 +181,9 @@ class Stream:
     async def _write(self, reply: bytes) -> None:
         async with self._writing:
             await self._context.write(reply)
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises OSError when that address can't be bound; gRPC itself would tell only its log why."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.create_server((host, port), family=family).close()

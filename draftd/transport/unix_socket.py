@@ -12,8 +12,11 @@ SOCKET_MODE = 0o660  # the owner and its group may connect
 def claim(path: Path) -> None:
     """Make `path` free to bind: removes what a dead server left there.
 
-    Raises OSError when a live server has it (EADDRINUSE) or when it is no socket (EEXIST).
+    Raises OSError when a live server has it (EADDRINUSE), when it is no socket (EEXIST), or when there is no such
+    directory (ENOENT).
     """
+    if not path.parent.is_dir():
+        raise OSError(errno.ENOENT, "no such directory", str(path.parent))
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

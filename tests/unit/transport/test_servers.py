@@ -115,6 +115,13 @@ async def test_a_tcp_port_in_use_is_refused_by_grpc_too(engine: Engine) -> None:
             await GrpcServer(engine, f"127.0.0.1:{port}", max_frame_bytes=1 << 20).start()
 
 
+async def test_an_address_of_another_machine_is_not_called_in_use(engine: Engine) -> None:
+    with pytest.raises(OSError, match="Cannot assign requested address"):
+        await GrpcServer(engine, "192.0.2.1:5555", max_frame_bytes=1 << 20).start()
+    with pytest.raises(OSError, match=r"Cannot assign requested address|No such device"):
+        ZmqServer(engine, "tcp://192.0.2.1:5555", max_frame_bytes=1 << 20).start()
+
+
 def test_port_0_takes_a_free_port_and_says_which(engine: Engine) -> None:
     server = ZmqServer(engine, "tcp://127.0.0.1:0", max_frame_bytes=1 << 20)
     server.start()

@@ -47,3 +47,8 @@ def test_a_link_is_no_socket(tmp_path: Path) -> None:
     link.symlink_to(target)
     with pytest.raises(OSError, match="is no socket"):
         claim(link)
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=f"no such directory: '{tmp_path}/missing'"):
+        claim(tmp_path / "missing" / "s.sock")
