@@ -26,8 +26,8 @@ inline std::span<const Token> tokens_of(const TokenArray& array) {
 inline void require_ids(std::span<const Token> tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0) {
-      throw std::invalid_argument("token id " + std::to_string(tokens[i]) + " at position " +
-                                  std::to_string(i) + " is negative");
+      throw std::invalid_argument("token id " + std::to_string(tokens[i]) + " at position " + std::to_string(i) +
+                                  " is negative");
     }
   }
 }

@@ -29,8 +29,8 @@ void require(bool holds, const std::string& what) {
 void require_ends(std::span<const std::uint32_t> ends, std::size_t values, const char* name) {
   std::uint32_t before = 0;
   for (std::size_t row = 0; row < ends.size(); ++row) {
-    require(ends[row] >= before, std::string("column ") + name + ": row " + std::to_string(row) +
-                                     " ends before it begins");
+    require(ends[row] >= before,
+            std::string("column ") + name + ": row " + std::to_string(row) + " ends before it begins");
     before = ends[row];
   }
   require(before == values, std::string("column ") + name + " ends at " + std::to_string(before) + " of " +
@@ -63,15 +63,21 @@ class PyStepColumns {
  public:
   PyStepColumns(py::bytes request, py::bytes epoch, py::bytes start, py::bytes token_end, py::bytes tokens,
                 py::bytes tail_base, py::bytes verified, py::bytes bitmap_end, py::bytes bitmap, py::bytes max_nodes)
-      : held_{std::move(request),   std::move(epoch),    std::move(start),      std::move(token_end),
-              std::move(tokens),    std::move(tail_base), std::move(verified),  std::move(bitmap_end),
-              std::move(bitmap),    std::move(max_nodes)},
-        columns_{column<std::uint32_t>(held_[0], "request"),    column<std::uint32_t>(held_[1], "epoch"),
-                 column<std::uint32_t>(held_[2], "start"),      column<std::uint32_t>(held_[3], "token_end"),
-                 column<Token>(held_[4], "tokens"),             column<std::uint32_t>(held_[5], "tail_base"),
-                 column<std::int32_t>(held_[6], "verified"),    column<std::uint32_t>(held_[7], "bitmap_end"),
-                 column<std::uint8_t>(held_[8], "bitmap"),      column<std::uint16_t>(held_[9], "max_nodes"),
-                 0, 0.0} {
+      : held_{std::move(request), std::move(epoch),     std::move(start),    std::move(token_end),
+              std::move(tokens),  std::move(tail_base), std::move(verified), std::move(bitmap_end),
+              std::move(bitmap),  std::move(max_nodes)},
+        columns_{column<std::uint32_t>(held_[0], "request"),
+                 column<std::uint32_t>(held_[1], "epoch"),
+                 column<std::uint32_t>(held_[2], "start"),
+                 column<std::uint32_t>(held_[3], "token_end"),
+                 column<Token>(held_[4], "tokens"),
+                 column<std::uint32_t>(held_[5], "tail_base"),
+                 column<std::int32_t>(held_[6], "verified"),
+                 column<std::uint32_t>(held_[7], "bitmap_end"),
+                 column<std::uint8_t>(held_[8], "bitmap"),
+                 column<std::uint16_t>(held_[9], "max_nodes"),
+                 0,
+                 0.0} {
     require_fitting(columns_);
   }
 
@@ -99,15 +105,15 @@ Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColum
           packed(tails.survival), packed(tails.source)};
 }
 
-std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::uint32_t request,
-                                   std::uint32_t epoch, std::uint32_t name_space, std::uint32_t vocabulary_size,
-                                   const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
-                                   std::optional<std::uint32_t> max_new_tokens, bool chain,
-                                   std::uint32_t max_nodes, int share, std::string group, bool hide_history,
+std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch,
+                                   std::uint32_t name_space, std::uint32_t vocabulary_size, const py::bytes& prompt,
+                                   const py::bytes& output, const py::bytes& stop_ids,
+                                   std::optional<std::uint32_t> max_new_tokens, bool chain, std::uint32_t max_nodes,
+                                   int share, std::string group, bool hide_history,
                                    std::optional<std::vector<std::uint32_t>> corpora, double now) {
   const auto stops = column<Token>(stop_ids, "stop_ids");
-  OpenRequest opened{verifier, request, epoch, name_space, {}, column<Token>(prompt, "prompt"),
-                     column<Token>(output, "output")};
+  OpenRequest opened{
+      verifier, request, epoch, name_space, {}, column<Token>(prompt, "prompt"), column<Token>(output, "output")};
   RequestOptions& options = opened.options;
   if (vocabulary_size != 0 && vocabulary_size < INT32_MAX) options.vocabulary = static_cast<Token>(vocabulary_size);
   options.stop_ids.assign(stops.begin(), stops.end());
@@ -123,8 +129,7 @@ std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::ui
   return {static_cast<int>(status), position};
 }
 
-py::bytes close(Engine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch,
-                double now) {
+py::bytes close(Engine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch, double now) {
   const auto requests = column<std::uint32_t>(request, "request");
   const auto epochs = column<std::uint32_t>(epoch, "epoch");
   require(requests.size() == epochs.size(), "columns request and epoch differ in length");
@@ -200,8 +205,8 @@ void bind_engine(py::module_& module) {
 
   using Unlocked = py::call_guard<py::gil_scoped_release>;
   py::class_<Engine>(module, "Engine")
-      .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit,
-                       std::uint32_t max_nodes, bool indexing_thread) {
+      .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
+                       bool indexing_thread) {
              return std::make_unique<Engine>(EngineLimits{session_ttl, memory_limit, history_limit, max_nodes},
                                              indexing_thread);
            }),
@@ -216,9 +221,9 @@ void bind_engine(py::module_& module) {
           py::arg("namespace"), py::arg("corpus"), py::arg("index"), Unlocked())
       .def("withdraw_corpus", &Engine::withdraw_corpus, py::arg("namespace"), py::arg("corpus"), Unlocked())
       .def("open", &open, py::kw_only(), py::arg("verifier"), py::arg("request"), py::arg("epoch"),
-           py::arg("namespace"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"),
-           py::arg("stop_ids"), py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"),
-           py::arg("share"), py::arg("group"), py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
+           py::arg("namespace"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"), py::arg("stop_ids"),
+           py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"), py::arg("share"), py::arg("group"),
+           py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
       .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"))
       .def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
            py::arg("min_survival"))
@@ -233,7 +238,11 @@ void bind_engine(py::module_& module) {
 
   module.def("catalogue", [] {
     const auto number = [](auto code) { return py::int_(static_cast<int>(code)); };
-    py::dict status, reason, kind, share, source;
+    py::dict status;
+    py::dict reason;
+    py::dict kind;
+    py::dict share;
+    py::dict source;
     status["OK"] = number(Status::kOk);
     status["NEED_SYNC"] = number(Status::kNeedSync);
     status["STALE_EPOCH"] = number(Status::kStaleEpoch);

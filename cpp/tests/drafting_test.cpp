@@ -32,7 +32,7 @@ class Batch {
     std::vector<DraftSource>& sources = sources_.emplace_back();
     for (const Index& index : indexes_) sources.push_back({&index, Source::kCorpus, index.match(text)});
     DraftWish& wish = wishes.emplace_back();
-    wish.fill = &indexes_[0];
+    wish.fill = indexes_.data();
     wish.max_nodes = 16;
     return wish;
   }

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_history_stays_under_its_limit_and_keeps_the_newest) {
   engine.create_namespace();
   Verifier verifier(engine, 1);
   constexpr std::size_t kDocument = 200;
-  constexpr Token kDocuments = static_cast<Token>(10 * kLimit / sizeof(Token) / kDocument);
+  constexpr auto kDocuments = static_cast<Token>(10 * kLimit / sizeof(Token) / kDocument);
   for (Token document = 0; document < kDocuments; ++document) {
     verifier.share(1, ascending(document * 1000, kDocument));
     while (engine.index_slice(256) > 0) {

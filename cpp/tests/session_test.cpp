@@ -1,6 +1,7 @@
 #include "draftd/session.h"
 
 #include <boost/test/unit_test.hpp>
+#include <utility>
 #include <vector>
 
 #include "brute_force.h"
@@ -10,7 +11,9 @@ namespace {
 
 constexpr Verified kNoTailUsed{};
 
-Session session_of(std::vector<Token> prompt, RequestOptions options = {}) { return {1, options, prompt, {}}; }
+Session session_of(std::vector<Token> prompt, RequestOptions options = {}) {
+  return {1, std::move(options), prompt, {}};
+}
 
 RequestOptions stopping_at(std::vector<Token> stop_ids) {
   RequestOptions options;

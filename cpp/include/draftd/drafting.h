@@ -36,9 +36,9 @@ inline constexpr std::size_t kMaxSources = 16;
 // What one request of a batch wants.
 struct DraftWish {
   std::span<const DraftSource> sources;
-  const Index* fill = nullptr;            // its frequent tokens use nodes that matches leave idle
-  std::span<const Token> stop_ids;        // drafted, but nothing below them
-  Token vocabulary = INT32_MAX;           // ids from here on are not drafted
+  const Index* fill = nullptr;      // its frequent tokens use nodes that matches leave idle
+  std::span<const Token> stop_ids;  // drafted, but nothing below them
+  Token vocabulary = INT32_MAX;     // ids from here on are not drafted
   std::uint32_t max_nodes = 0;
   bool chain = false;
 };

@@ -18,15 +18,15 @@
 namespace draftd {
 
 struct EngineLimits {
-  double session_ttl;        // seconds without a sign of life after which a session goes
-  std::size_t memory;        // bytes of sessions and histories together
-  std::size_t history;       // bytes of one history
-  std::uint32_t max_nodes;   // per request and step
+  double session_ttl;       // seconds without a sign of life after which a session goes
+  std::size_t memory;       // bytes of sessions and histories together
+  std::size_t history;      // bytes of one history
+  std::uint32_t max_nodes;  // per request and step
 };
 
 struct OpenRequest {
-  std::uint64_t verifier;    // incarnation
-  std::uint32_t request;     // handle
+  std::uint64_t verifier;  // incarnation
+  std::uint32_t request;   // handle
   std::uint32_t epoch;
   std::uint32_t name_space;
   RequestOptions options;
@@ -67,7 +67,7 @@ struct TailColumns {
 
 struct EngineStatistics {
   Acceptance acceptance;
-  std::uint64_t delivered_tails = 0;  // with at least one node
+  std::uint64_t delivered_tails = 0;     // with at least one node
   std::vector<std::uint64_t> delivered;  // nodes by depth
   std::uint64_t stale_tails = 0;
   std::uint64_t ignored_closes = 0;

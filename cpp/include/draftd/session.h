@@ -17,15 +17,15 @@
 namespace draftd {
 
 struct RequestOptions {
-  Token vocabulary = INT32_MAX;                      // ids are in [0, vocabulary)
+  Token vocabulary = INT32_MAX;  // ids are in [0, vocabulary)
   std::vector<Token> stop_ids;
   std::optional<std::uint32_t> max_new_tokens;
   std::uint32_t max_nodes = UINT32_MAX;
   bool chain = false;
   Share share = Share::kOutputs;
-  std::string group;                                 // empty: of no group
+  std::string group;  // empty: of no group
   bool reads_history = true;
-  std::optional<std::vector<std::uint32_t>> corpora; // absent: all of the namespace
+  std::optional<std::vector<std::uint32_t>> corpora;  // absent: all of the namespace
 };
 
 // Position of the first id outside [0, vocabulary), if there is one.
@@ -56,8 +56,7 @@ struct Acceptance {
 class Session {
  public:
   // `prompt` and `output` hold valid ids.
-  Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt,
-          std::span<const Token> output);
+  Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt, std::span<const Token> output);
 
   struct Commit {
     Status status = Status::kOk;
@@ -106,9 +105,9 @@ class Session {
   static constexpr std::size_t kNotStopped = SIZE_MAX;
   // What is remembered of a standing.
   struct Place {
-    std::uint64_t index;     // its identity
-    std::uint32_t version;   // of the index, when last looked
-    std::size_t position;    // tokens of the text the cursor has read
+    std::uint64_t index;    // its identity
+    std::uint32_t version;  // of the index, when last looked
+    std::size_t position;   // tokens of the text the cursor has read
     Cursor cursor;
     std::array<std::uint8_t, kReach> lengths;  // of the match behind token p, at p % kReach
   };

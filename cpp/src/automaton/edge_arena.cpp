@@ -47,8 +47,7 @@ void EdgeArena::release(std::uint32_t offset, std::uint32_t capacity) {
   released_[size_class(capacity)].push_back(offset);
 }
 
-const Edge* EdgeArena::find(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree,
-                            Token token) const {
+const Edge* EdgeArena::find(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree, Token token) const {
   const Edge* edges = &edges_[offset];
   if (capacity <= kLargestList) {
     for (std::uint32_t i = 0; i < degree; ++i) {

@@ -38,8 +38,7 @@ class EdgeArena {
   const Edge* block(std::uint32_t offset) const { return &edges_[offset]; }
 
   // The slot of `token`, or nullptr. `degree` edges are in the block.
-  const Edge* find(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree,
-                   Token token) const;
+  const Edge* find(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree, Token token) const;
   // Adds an edge that is not there yet to a block with room for it.
   void insert(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree, Edge edge);
 

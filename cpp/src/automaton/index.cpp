@@ -52,12 +52,8 @@ struct Index::Storage {
   std::size_t edges = 0;
 
   State last() const { return static_cast<State>(text.size()); }
-  std::uint32_t length(State state) const {
-    return is_prefix(state) ? state : branching[number(state)].length;
-  }
-  State link(State state) const {
-    return is_prefix(state) ? prefix_link[state] : branching[number(state)].link;
-  }
+  std::uint32_t length(State state) const { return is_prefix(state) ? state : branching[number(state)].length; }
+  State link(State state) const { return is_prefix(state) ? prefix_link[state] : branching[number(state)].link; }
 
   void open_document();
   void push(Token token);

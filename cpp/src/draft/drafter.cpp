@@ -17,8 +17,6 @@ constexpr double kMostCertain = 0.999;
 // 0.2 % more emitted tokens.
 double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
 
-}  // namespace
-
 // One tree while it grows. An expansion is split into stages, so that a batch
 // does one stage for all requests before the next and cache misses overlap.
 struct Growth {
@@ -104,6 +102,8 @@ void Growth::expand(double min_survival) {
     }
   }
 }
+
+}  // namespace
 
 struct Drafter::Storage {
   std::vector<Growth> growths;

@@ -18,7 +18,7 @@ struct Level {
   std::uint64_t total;     // occurrences with a follower
   std::uint32_t distinct;  // different followers
   std::array<Continuation, kFollowers> followers;
-  std::uint32_t ranked;    // entries of `followers` used: most frequent first, ties to the more recent
+  std::uint32_t ranked;  // entries of `followers` used: most frequent first, ties to the more recent
 
   std::span<const Continuation> likeliest() const { return {followers.data(), ranked}; }
 };

@@ -25,12 +25,12 @@ class IndexingProgress {
   }
 
   void job_added() {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     ++added_;
     changed_.notify_all();
   }
   void jobs_done(std::uint64_t count) {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     done_ += count;
     changed_.notify_all();
     const std::uint64_t one = 1;
@@ -40,24 +40,24 @@ class IndexingProgress {
     }
   }
   void stop() {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     stopped_ = true;
     changed_.notify_all();
   }
 
   std::uint64_t ticket() const {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     return added_;
   }
   bool reached(std::uint64_t ticket) const {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     return done_ >= ticket;
   }
   bool wait(std::uint64_t ticket, double seconds) const {
     std::unique_lock guard(mutex_);
-    return changed_.wait_for(guard, std::chrono::duration<double>(seconds),
-                             [&] { return done_ >= ticket || stopped_; }) &&
-           done_ >= ticket;
+    return changed_.wait_for(guard, std::chrono::duration<double>(seconds), [&] {
+      return done_ >= ticket || stopped_;
+    }) && done_ >= ticket;
   }
   // Blocks until there is a job to do; false when stopped.
   bool wait_for_job() const {
@@ -66,7 +66,7 @@ class IndexingProgress {
     return !stopped_;
   }
   int new_fd() {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     fds_.push_back(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     return fds_.back();
   }

@@ -56,10 +56,10 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
     return {Status::kInvalidToken, static_cast<std::uint32_t>(request.prompt.size() + *invalid_output)};
   }
   if (length * kBytesPerToken > s.limits.memory) return {Status::kLimitExceeded, static_cast<std::uint32_t>(length)};
-  auto opened = std::make_unique<SessionEntry>(
-      Session(request.epoch, request.options, request.prompt, request.output), request.name_space, now);
+  auto opened = std::make_unique<SessionEntry>(Session(request.epoch, request.options, request.prompt, request.output),
+                                               request.name_space, now);
 
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   if (request.name_space >= s.namespaces.size()) throw std::out_of_range("open: no such namespace");
   Verifier& verifier = s.verifiers[request.verifier];
   verifier.last_seen = now;
@@ -76,7 +76,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
 Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now) {
   Storage& s = *storage_;
   std::unique_ptr<SessionEntry> closed;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   SessionEntry* const entry = s.find(verifier, request);
   if (entry == nullptr || entry->session.epoch() != epoch) {
     ++s.statistics.ignored_closes;
@@ -106,7 +106,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
 std::size_t Engine::expire(double now) {
   Storage& s = *storage_;
   Retired retired;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   const double oldest = now - s.limits.session_ttl;
   for (auto verifier = s.verifiers.begin(); verifier != s.verifiers.end();) {
     std::vector<std::uint32_t> idle;

@@ -40,7 +40,7 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
   Storage& s = *storage_;
   Retired retired;
   tails.clear();
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   s.rows.clear();
   s.sources.clear();
   s.sources.reserve(step.request.size() * kMaxSources);  // wishes point into it
@@ -85,9 +85,9 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
   } else if (step.epoch[row] < entry->session.epoch()) {
     commit.status = Status::kStaleEpoch;
   } else {
-    const Verified verified{step.tail_base[row], step.verified[row],
-                            step.bitmap_end.empty() ? std::span<const std::uint8_t>{}
-                                                    : ragged(step.bitmap, step.bitmap_end, row)};
+    const Verified verified{
+        step.tail_base[row], step.verified[row],
+        step.bitmap_end.empty() ? std::span<const std::uint8_t>{} : ragged(step.bitmap, step.bitmap_end, row)};
     commit = entry->session.commit(step.start[row], ragged(step.tokens, step.token_end, row), verified);
   }
   const bool taken = commit.status == Status::kOk;

@@ -42,8 +42,8 @@ struct SessionEntry {
   Session session;
   std::uint32_t name_space;
   double last_used;
-  std::size_t bytes = 0;     // as last accounted
-  bool queued = false;       // a job to index its text is in the queue
+  std::size_t bytes = 0;  // as last accounted
+  bool queued = false;    // a job to index its text is in the queue
 };
 
 struct Verifier {

@@ -25,7 +25,7 @@ void Engine::stop_indexing() {
 
 std::uint32_t Engine::create_namespace() {
   Storage& s = *storage_;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   s.namespaces.push_back(std::make_unique<NamespaceState>(s.limits.history));
   s.history_bytes += s.namespaces.back()->history.memory_size();
   return static_cast<std::uint32_t>(s.namespaces.size() - 1);
@@ -35,7 +35,7 @@ void Engine::publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std:
   // Own text, and two automata each of history and group history.
   constexpr std::size_t kMaxCorpora = kMaxSources - 5;
   Storage& s = *storage_;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   auto& corpora = s.namespaces.at(name_space)->corpora;
   if (corpora.size() == kMaxCorpora && !corpora.contains(corpus)) {
     throw std::length_error("a namespace holds at most " + std::to_string(kMaxCorpora) + " corpora");
@@ -46,7 +46,7 @@ void Engine::publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std:
 void Engine::withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus) {
   Storage& s = *storage_;
   std::shared_ptr<const Index> withdrawn;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   auto& corpora = s.namespaces.at(name_space)->corpora;
   if (const auto found = corpora.find(corpus); found != corpora.end()) {
     withdrawn = std::move(found->second);
@@ -66,7 +66,7 @@ void Engine::Storage::run_indexing_thread() {
     Retired retired;
     std::size_t done = 0;
     {
-      const std::lock_guard guard(lock);
+      const std::scoped_lock guard(lock);
       done = index_jobs(kSliceTokens, retired);
     }
     if (done > 0) progress.jobs_done(done);
@@ -76,7 +76,7 @@ void Engine::Storage::run_indexing_thread() {
 std::size_t Engine::index_slice(std::size_t most) {
   Storage& s = *storage_;
   Retired retired;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   s.progress.jobs_done(s.index_jobs(most, retired));
   return s.jobs.size();
 }
@@ -135,7 +135,7 @@ bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
 
 EngineStatistics Engine::statistics() const {
   const Storage& s = *storage_;
-  const std::lock_guard guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   EngineStatistics figures = s.statistics;
   const auto add = [](EngineStatistics::Size& size, std::size_t tokens, std::size_t bytes) {
     size.tokens += tokens;

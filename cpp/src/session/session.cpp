@@ -54,8 +54,8 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
   if (start > committed()) return {Status::kNeedSync};
 
   const std::size_t overlap = std::min<std::size_t>(tokens.size(), committed() - start);
-  const auto differs = std::mismatch(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(overlap),
-                                     tokens_.begin() + start);
+  const auto differs =
+      std::mismatch(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(overlap), tokens_.begin() + start);
   const auto agreed = static_cast<std::size_t>(differs.first - tokens.begin());
   if (agreed < overlap) {
     if (start + agreed < prompt_) return {Status::kNeedSync};
@@ -104,14 +104,14 @@ void Session::cut(std::size_t length) {
 void Session::observe(std::span<const Token> tokens, const Verified& verified) {
   const auto went_through = [&](std::size_t node) {
     if (verified.nodes == Verified::kBitmap) return node < verified.bitmap.size() && verified.bitmap[node] != 0;
-    return verified.nodes == Verified::kAll || node < static_cast<std::size_t>(verified.nodes);
+    return verified.nodes == Verified::kAll || std::cmp_less(node, verified.nodes);
   };
   const auto count_at = [](std::vector<std::uint64_t>& counts, std::size_t depth) {
     if (counts.size() < depth) counts.resize(depth);
     ++counts[depth - 1];
   };
-  const auto stop = std::find_first_of(tokens.begin(), tokens.end(), options_.stop_ids.begin(),
-                                       options_.stop_ids.end());
+  const auto stop =
+      std::find_first_of(tokens.begin(), tokens.end(), options_.stop_ids.begin(), options_.stop_ids.end());
   const auto counted = static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
 
   Acceptance step;
@@ -165,8 +165,8 @@ std::size_t Session::index_text(std::size_t most) {
 Cursor Session::own_cursor() const { return unindexed() == 0 ? own_.tail() : own_.match(text()); }
 
 Session::Place& Session::place_in(const Index& index) {
-  auto place = std::find_if(places_.begin(), places_.end(),
-                            [&](const Place& known) { return known.index == index.identity(); });
+  auto place =
+      std::find_if(places_.begin(), places_.end(), [&](const Place& known) { return known.index == index.identity(); });
   if (place != places_.end()) return *place;
   // As many as one draft may ask for; the first comer makes room.
   if (places_.size() == kMaxSources) places_.erase(places_.begin());
