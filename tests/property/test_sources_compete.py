@@ -76,6 +76,5 @@ def test_four_unrelated_corpora_leave_95_percent_of_the_accepted_length(every: i
     output = edited(matching[:2_000], seed=7, every=every)
     alone = emitted_per_step([matching], output)
     beside = emitted_per_step([matching, *unrelated], output)
-    print(alone, beside)
     assert alone > 2.0
     assert beside - 1 >= 0.95 * (alone - 1)
