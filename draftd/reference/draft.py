@@ -137,7 +137,7 @@ def score(
             promise(token, context.source, weight * count)
         unclaimed *= 1.0 - confidence
     if fill is not None and fill.tokens > 0 and survival * unclaimed >= worthwhile:
-        weight = unclaimed / float(fill.tokens)
+        weight = unclaimed / float(fill.tokens + fill.match([])[0].distinct)
         for token, count in fill.frequent_tokens():
             promise(token, FILL, weight * count)
     return candidates

@@ -29,7 +29,7 @@ void Blend::add(const Level& level) {
 
 void Blend::fill(const Index& index) {
   if (index.tokens() == 0) return;
-  const double weight = unclaimed_ / static_cast<double>(index.tokens());
+  const auto weight = unclaimed_ / static_cast<double>(index.tokens() + index.degree(kRoot));
   const std::uint32_t known = size_;
   for (const FrequentToken& frequent : index.frequent_tokens()) {
     promise(known, frequent.token, Source::kFill, weight * frequent.count);
