@@ -113,7 +113,7 @@ package: $(VENV)/created.stamp
 	@build/package/bin/python -m pip install -qq --disable-pip-version-check --config-settings=build-dir=build/package/tree .
 	@cd build/package && bin/draftd config >/dev/null && bin/python -c 'from draftd.client import Client, Namespace'
 
-# Needs Debian's clang-14 and libclang-rt-14-dev.
+# Needs Debian's clang-16 and libclang-rt-16-dev.
 FUZZ_SECONDS ?= 60
 fuzz: $(VENV)/dev.stamp
 	@$(BIN)/cmake --preset fuzz >/dev/null
