@@ -199,9 +199,8 @@ void bind_engine(py::module_& module) {
   py::class_<PyStepColumns>(module, "StepColumns")
       .def(py::init<py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes, py::bytes,
                     py::bytes>(),
-           py::kw_only(), py::arg("request"), py::arg("epoch"), py::arg("start"), py::arg("token_end"),
-           py::arg("tokens"), py::arg("tail_base"), py::arg("verified"), py::arg("bitmap_end"), py::arg("bitmap"),
-           py::arg("max_nodes"));
+           py::arg("request"), py::arg("epoch"), py::arg("start"), py::arg("token_end"), py::arg("tokens"),
+           py::arg("tail_base"), py::arg("verified"), py::arg("bitmap_end"), py::arg("bitmap"), py::arg("max_nodes"));
 
   using Unlocked = py::call_guard<py::gil_scoped_release>;
   py::class_<Engine>(module, "Engine")

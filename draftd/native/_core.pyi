@@ -83,7 +83,6 @@ class StepColumns:
 
     def __init__(
         self,
-        *,
         request: bytes,
         epoch: bytes,
         start: bytes,
