@@ -10,7 +10,7 @@ from draftd.reference.draft import Tree
 from draftd.reference.events import Commit, Reason, Status, TailKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StepColumns:
     """The columns of a VerifyCommit, one entry per row."""
 

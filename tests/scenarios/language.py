@@ -55,6 +55,11 @@ class Statement:
     def expected_words(self) -> list[str]:
         return [term.name for term in self.expected if not term.relation]
 
+    def refuse_other_words(self, known: set[str] | None) -> None:
+        other = self.arguments.keys() - known if known is not None else set()
+        if other:
+            raise self.error(f"{self.command} knows no {sorted(other)[0]}")
+
     def error(self, what: str) -> ScenarioError:
         return ScenarioError(f"{self.path}:{self.line}: {self.source.strip()}: {what}")
 

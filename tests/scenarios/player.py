@@ -37,6 +37,27 @@ from tests.scenarios.language import Statement, read
 
 SHARES = {"outputs": Share.OUTPUTS, "group": Share.GROUP, "all": Share.ALL, "none": Share.NOTHING}
 
+COMMIT_WORDS = {"start", "epoch", "tokens", "tail", "verified", "bitmap", "nodes"}
+OPEN_WORDS = {"prompt", "output", "epoch", "verifier", "handle", "namespace", "stop_ids", "max_new_tokens"}
+OPEN_WORDS |= {"vocabulary", "shape", "max_nodes", "share", "group", "history", "corpora"}
+WORDS: dict[str, set[str] | None] = {
+    "engine": {"session_ttl", "max_nodes"},
+    "corpus": {"documents", "namespace"},
+    "withdraw": {"namespace"},
+    "open": OPEN_WORDS,
+    "commit": COMMIT_WORDS,
+    "row": COMMIT_WORDS,
+    "draft": {"nodes", "min_survival"},
+    "step": {"budget", "min_survival"},
+    "same": {"nodes"},
+    "close": {"epoch"},
+    "index": set(),
+    "clock": set(),
+    "expire": set(),
+    "statistics": None,
+}
+"""What each command may be told; None: it looks by itself."""
+
 
 @dataclass
 class Request:
@@ -62,7 +83,17 @@ class Player:
         self._requests: dict[str, Request] = {}
 
     def play(self, path: Path) -> None:
-        commands: dict[str, Callable[[Statement], None]] = {
+        for statement in read(path):
+            if statement.command not in WORDS:
+                raise statement.error("no such command")
+            for said in (statement, *statement.rows):
+                said.refuse_other_words(WORDS[said.command])
+            if self._engine is None and statement.command != "engine":
+                self._engine = self._core.Engine(**self._limits, indexing_thread=False)
+            self._do(statement)
+
+    def _do(self, statement: Statement) -> None:
+        actions: dict[str, Callable[[Statement], None]] = {
             "engine": self._configure,
             "corpus": self._publish,
             "withdraw": self._withdraw,
@@ -77,12 +108,7 @@ class Player:
             "expire": self._expire,
             "statistics": self._statistics,
         }
-        for statement in read(path):
-            if statement.command not in commands:
-                raise statement.error("no such command")
-            if self._engine is None and statement.command != "engine":
-                self._engine = self._core.Engine(**self._limits, indexing_thread=False)
-            commands[statement.command](statement)
+        actions[statement.command](statement)
 
     def _configure(self, statement: Statement) -> None:
         if self._engine is not None:

@@ -1,5 +1,6 @@
 """Every scenario holds for the native engine and for its slow twin."""
 
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -27,8 +28,46 @@ def test_a_scenario_that_does_not_hold_is_reported_by_file_and_line(tmp_path: Pa
         Player(reference).play(scenario)
 
 
-def test_an_unknown_command_is_reported_by_file_and_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("opne r1 -> OK", "no such command"),
+        ("open r1 promt=[1] -> OK", "open knows no promt"),
+        ("open -> OK", "names no request"),
+        ("open r1 prompt=[1]", "the status is OK"),
+        ("open r1 prompt=[1] -> STALE_EPOCH", "the status is OK"),
+        ("open r1 prompt=[-1] -> INVALID_TOKEN at 1", "the position is 0"),
+        ("statistics sessions=1", "sessions is 0"),
+        ("expire -> 1", "0 sessions went"),
+        ("  r1 tokens=[1] -> OK", "is indented, but below no step"),
+    ],
+)
+def test_what_is_wrong_is_reported_by_file_and_line(line: str, error: str, tmp_path: Path) -> None:
     scenario = tmp_path / "wrong.txt"
-    scenario.write_text("\nopne r1 -> OK\n")
-    with pytest.raises(ScenarioError, match=r"wrong\.txt:2: opne r1 -> OK: no such command"):
+    scenario.write_text(f"\n{line}\n")
+    with pytest.raises(ScenarioError, match=re.escape(f"wrong.txt:2: {line.strip()}: {error}")):
+        Player(reference).play(scenario)
+
+
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        "tokens=[9]",
+        "nodes=9",
+        "nodes<=0",
+        "first=9",
+        "likeliest=[9]",
+        "contains=[9]",
+        "without=[2]",
+        "leaf=[2]",
+        "survival>=0.99",
+        "parents=tree",
+        "empty NO_MATCH",
+        "size=1",
+    ],
+)
+def test_every_expectation_of_a_tail_can_fail(expectation: str, tmp_path: Path) -> None:
+    scenario = tmp_path / "wrong.txt"
+    scenario.write_text(f"open r1 prompt=[1,2,1,2,1] shape=chain -> OK\ndraft r1 nodes=2 -> {expectation}\n")
+    with pytest.raises(ScenarioError, match=r"wrong\.txt:2"):
         Player(reference).play(scenario)

@@ -1,0 +1,77 @@
+"""What can't be meant is refused by the native core, and the error names it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from draftd import native
+from tests.property.rows import packed
+
+ONE_ROW: dict[str, bytes] = {
+    "request": packed("<u4", [1]),
+    "epoch": packed("<u4", [1]),
+    "start": packed("<u4", [0]),
+    "token_end": packed("<u4", [2]),
+    "tokens": packed("<i4", [5, 6]),
+    "tail_base": packed("<u4", [0]),
+    "verified": packed("<i4", [-1]),
+    "bitmap_end": b"",
+    "bitmap": b"",
+    "max_nodes": packed("<u2", [8]),
+}
+
+
+def test_one_row_fits() -> None:
+    native.StepColumns(**ONE_ROW)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("request", b"\x01\x00\x00"),
+        ("epoch", b""),
+        ("start", packed("<u4", [1, 2])),
+        ("token_end", packed("<u4", [3])),
+        ("token_end", packed("<u4", [1])),
+        ("tokens", b"\x01"),
+        ("tail_base", b""),
+        ("verified", packed("<i4", [-3])),
+        ("bitmap_end", packed("<u4", [1])),
+        ("bitmap_end", packed("<u4", [0, 0])),
+        ("bitmap", b"\x01"),
+        ("max_nodes", b"\x01"),
+    ],
+)
+def test_a_column_that_does_not_fit_is_named(column: str, value: bytes) -> None:
+    with pytest.raises(ValueError, match=column):
+        native.StepColumns(**(ONE_ROW | {column: value}))
+
+
+def test_ends_that_run_backwards_are_refused() -> None:
+    two_rows = {name: value * 2 for name, value in ONE_ROW.items()}
+    with pytest.raises(ValueError, match="token_end: row 1"):
+        native.StepColumns(**(two_rows | {"token_end": packed("<u4", [4, 2])}))
+
+
+def test_a_negative_id_is_named_and_nothing_is_indexed() -> None:
+    index = native.Index()
+    with pytest.raises(ValueError, match="-7 at position 2"):
+        index.append(np.array([1, 2, -7], dtype=np.int32))
+    assert index.tokens == 0
+
+
+@pytest.mark.parametrize("tokens", [np.zeros((2, 2), dtype=np.int32), np.array([1.5]), "text"])
+def test_what_is_no_row_of_ids_is_refused(tokens: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        native.Index().append(tokens)
+
+
+def test_more_corpora_than_a_request_can_read_are_refused() -> None:
+    engine = native.Engine(600.0, 1 << 30, 1 << 30, 64, indexing_thread=False)
+    namespace = engine.create_namespace()
+    for corpus in range(11):
+        engine.publish_corpus(namespace, corpus, native.Index())
+    with pytest.raises(ValueError, match="at most 11 corpora"):
+        engine.publish_corpus(namespace, 11, native.Index())
+    engine.publish_corpus(namespace, 0, native.Index())
