@@ -1,8 +1,9 @@
 """What the engine counted, for metrics and benches."""
 
+import threading
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from draftd import native
@@ -53,19 +54,33 @@ class Statistics:
     index_tokens: dict[str, int]
 
 
-@dataclass(slots=True)
 class Counters:
-    """What is counted outside of the core."""
+    """What is counted outside of the core. Every transport's thread counts here."""
 
-    frame_errors: Counter[Status] = field(default_factory=Counter)
-    sync_errors: Counter[Status] = field(default_factory=Counter)
-    shed: int = 0
-    latency_counts: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BOUNDS) + 1))
-    latency_sum: float = 0.0
+    def __init__(self) -> None:
+        self.frame_errors: Counter[Status] = Counter()
+        self.sync_errors: Counter[Status] = Counter()
+        self.shed = 0
+        self.latency_counts = [0] * (len(LATENCY_BOUNDS) + 1)
+        self.latency_sum = 0.0
+        self._lock = threading.Lock()
+
+    def frame_refused(self, status: Status) -> None:
+        with self._lock:
+            self.frame_errors[status] += 1
+
+    def sync_refused(self, status: Status) -> None:
+        with self._lock:
+            self.sync_errors[status] += 1
+
+    def left_out(self, drafts: int) -> None:
+        with self._lock:
+            self.shed += drafts
 
     def drafted_in(self, seconds: float) -> None:
-        self.latency_counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
-        self.latency_sum += seconds
+        with self._lock:
+            self.latency_counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+            self.latency_sum += seconds
 
 
 def collect(core: native.Engine, counters: Counters) -> Statistics:

@@ -34,7 +34,6 @@ from draftd.wire import (
     RowError,
     Status,
     StepBatch,
-    StepReply,
     TailKind,
     VerifyCommit,
 )
@@ -110,7 +109,7 @@ class Engine:
             raise Rejected(Status.MALFORMED, f"no Frame: {error}") from None
 
     def _error(self, message: Frame, status: Status, why: str) -> Answer:
-        self._counters.frame_errors[status] += 1
+        self._counters.frame_refused(status)
         error = Error(status=status, message=why, step=message.step.step)
         return Answer(Frame(error=error).SerializeToString())
 
@@ -144,7 +143,7 @@ class Engine:
             )
         for sync in batch.sync:
             if error := self._opener.open(verifier, sync, now):
-                self._counters.sync_errors[Status(error.status)] += 1
+                self._counters.sync_refused(Status(error.status))
                 errors.append(error)
         began = time.perf_counter()
         tails = self._core.step(verifier, now, columns, batch.budget, batch.min_survival)
@@ -154,14 +153,15 @@ class Engine:
             self._counters.drafted_in(seconds)
         if tails.status.strip(b"\0"):  # any(), but thirty times faster
             errors += _row_errors(batch.commit, tails)
-        reply = StepReply(
-            drafter=self.incarnation,
-            step=batch.step,
-            tail=self._tail(batch.commit, tails, shed),
-            errors=errors,
-            core_micros=round(seconds * 1e6),
-        )
-        return Answer(Frame(reply=reply).SerializeToString(), self._core.ticket() if batch.wait else 0)
+        # Filled in place: a message handed to another's constructor is copied.
+        frame = Frame()
+        reply = frame.reply
+        reply.drafter = self.incarnation
+        reply.step = batch.step
+        reply.core_micros = round(seconds * 1e6)
+        reply.errors.extend(errors)
+        self._fill(reply.tail, batch.commit, tails, shed)
+        return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)
 
     def _check(self, batch: StepBatch, now: float) -> None:
         """Refuses a batch as a whole, before any of it is applied."""
@@ -182,28 +182,26 @@ class Engine:
                 Status.MALFORMED, f"close: columns request and epoch do not have {closes} entries, as reason"
             )
 
-    def _tail(self, commit: VerifyCommit, tails: native.Tails, shed: bool) -> DraftTail:
-        reasons = tails.reason
-        if shed:
-            # The core was asked for commits only; rows that wanted a draft are told why there is none.
-            shown = np.frombuffer(reasons, np.uint8).copy()
-            left_out = (np.frombuffer(commit.max_nodes, "<u2") > 0) & (shown == Reason.NOT_ASKED)
-            shown[left_out] = Reason.SHED
-            self._counters.shed += int(left_out.sum())
-            reasons = shown.tobytes()
-        return DraftTail(
-            request=commit.request,
-            epoch=commit.epoch,
-            base=tails.base,
-            status=tails.status,
-            reason=reasons,
-            kind=tails.kind,
-            node_end=tails.node_end,
-            tokens=tails.tokens,
-            parents=tails.parents,
-            survival=tails.survival,
-            source=tails.source,
-        )
+    def _fill(self, tail: DraftTail, commit: VerifyCommit, tails: native.Tails, shed: bool) -> None:
+        tail.request = commit.request
+        tail.epoch = commit.epoch
+        tail.base = tails.base
+        tail.status = tails.status
+        tail.reason = self._shed_reasons(commit, tails) if shed else tails.reason
+        tail.kind = tails.kind
+        tail.node_end = tails.node_end
+        tail.tokens = tails.tokens
+        tail.parents = tails.parents
+        tail.survival = tails.survival
+        tail.source = tails.source
+
+    def _shed_reasons(self, commit: VerifyCommit, tails: native.Tails) -> bytes:
+        """The core was asked for commits only; rows that wanted a draft are told why there is none."""
+        reasons = np.frombuffer(tails.reason, np.uint8).copy()
+        left_out = (np.frombuffer(commit.max_nodes, "<u2") > 0) & (reasons == Reason.NOT_ASKED)
+        reasons[left_out] = Reason.SHED
+        self._counters.left_out(int(left_out.sum()))
+        return reasons.tobytes()
 
     def indexed(self, ticket: int) -> bool:
         """Whether all text sent before `ticket` is indexed."""

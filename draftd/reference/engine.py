@@ -70,8 +70,9 @@ class Engine:
     def __init__(
         self, session_ttl: float, memory_limit: int, history_limit: int, max_nodes: int, indexing_thread: bool
     ) -> None:
-        if indexing_thread or history_limit < 0:
-            raise ValueError("the reference engine has no indexing thread, and limits are not negative")
+        if indexing_thread:
+            raise ValueError("the reference engine has no indexing thread: drive index_slice")
+        del history_limit  # bytes are not modelled
         self._session_ttl = session_ttl
         self._memory_limit = memory_limit
         self._max_nodes = max_nodes
