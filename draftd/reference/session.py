@@ -119,9 +119,12 @@ def _commit(session: Session | None, event: Commit) -> Transition:
         return Transition(session, Status.NEED_SYNC)
     kept = replace(session, tokens=session.tokens[:agreed], tail=None)
     committed = replace(kept, tokens=kept.tokens + fresh)
-    verified = kept.state is State.GENERATING and agreed > session.prompt_length  # the first comes from prefill
+    outcome = _outcome_effects(session, committed, event)
+    used_tail = any(isinstance(effect, CountOutcome) for effect in outcome)
+    # Without a draft, the first token of the output comes from prefill: nothing was verified.
+    verified = kept.state is State.GENERATING and (used_tail or agreed > session.prompt_length)
     counted = (CountStep(),) if verified else ()
-    effects = counted + _outcome_effects(session, committed, event) + _index_effects(session, committed, agreed)
+    effects = counted + outcome + _index_effects(session, committed, agreed)
     return Transition(committed, effects=effects)
 
 

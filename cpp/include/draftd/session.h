@@ -44,7 +44,7 @@ struct Verified {
 
 // Verified and accepted nodes by depth, summed over steps; depth 1 is entry 0.
 struct Acceptance {
-  std::uint64_t steps = 0;    // verify steps: commits that brought new tokens after the first output
+  std::uint64_t steps = 0;    // verify steps: commits that brought new tokens, but for prefill's
   std::uint64_t drafts = 0;   // of them, those that used a tail of ours
   std::uint64_t covered = 0;  // of them, those that accepted at least one node
   std::vector<std::uint64_t> verified;

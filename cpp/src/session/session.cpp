@@ -62,17 +62,18 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     cut(start + agreed);
   }
   const std::span<const Token> fresh = tokens.subspan(agreed);
-  Commit result;
-  if (verified.tail_base != Verified::kNoTail && !fresh.empty()) {
-    const bool usable = verified.tail_base == tail_base_ && start == tail_base_ && agreed == 0 && !stopped();
-    if (usable) observe(fresh, verified);
-    result.stale_tail = !usable;
-  }
-  // The first token of the output comes from prefill: nothing was verified.
-  if (!fresh.empty() && !stopped() && tokens_.size() > prompt_) {
+  // A commit without new tokens is a repetition, or asks for a draft only.
+  const bool names_tail = verified.tail_base != Verified::kNoTail && !fresh.empty();
+  const bool used_tail =
+      names_tail && verified.tail_base == tail_base_ && start == tail_base_ && fresh.size() == tokens.size();
+  // Without a draft, the first token of the output comes from prefill: nothing was verified.
+  if (!fresh.empty() && !stopped() && (used_tail || tokens_.size() > prompt_)) {
     ++acceptance_.steps;
     ++unreported_.steps;
   }
+  if (used_tail) observe(fresh, verified);
+  Commit result;
+  result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;
 }
