@@ -52,7 +52,9 @@ class ClientRequest:
         micros = (time.perf_counter_ns() - started) / 1000
         if not len(draft) and draft.reason in _NO_ANSWER:
             raise ReplayError(f"{self._name}: no draft at token {draft.base}: {draft.reason.name}, {self._trouble()}")
-        return TimedDraft(draft.tokens.tolist(), draft.parents.tolist(), self._client.last_core_micros, micros)
+        content = draft.tokens.tobytes() + draft.parents.tobytes() + draft.survival.tobytes()
+        tokens, parents = draft.tokens.tolist(), draft.parents.tolist()
+        return TimedDraft(tokens, parents, content, self._client.last_core_micros, micros)
 
     def finish(self, tokens: Sequence[int]) -> None:
         self._request.commit(tokens)

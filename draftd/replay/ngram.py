@@ -6,6 +6,7 @@ keeps the earliest occurrence of each n-gram in a table, which gives the same dr
 """
 
 import time
+from array import array
 from collections.abc import Sequence
 
 from draftd.replay.runner import TimedDraft
@@ -63,7 +64,8 @@ class NgramRequest:
         self._lookup.extend(tokens)
         draft = self._lookup.draft(nodes)
         micros = (time.perf_counter_ns() - started) / 1000
-        return TimedDraft(draft, range(-1, len(draft) - 1), micros, round_trip_micros=None)
+        content = array("i", draft).tobytes()
+        return TimedDraft(draft, range(-1, len(draft) - 1), content, micros, round_trip_micros=None)
 
     def finish(self, tokens: Sequence[int]) -> None:
         self._lookup.extend(tokens)

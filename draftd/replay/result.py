@@ -1,5 +1,6 @@
 """What a replay counted."""
 
+import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ class ReplayResult:
     accepted: int = 0  # drafted tokens accepted
     drafted: int = 0  # distinct nodes
     covered_steps: int = 0  # steps with at least one accepted token
+    drafts_digest: bytes = bytes(16)  # equal in two replays if all their drafts were, in content and order
     core_micros: list[float] = field(default_factory=list, repr=False)  # one draft, in the drafter's core; per step
     round_trip_micros: list[float] = field(
         default_factory=list, repr=False
@@ -31,6 +33,10 @@ class ReplayResult:
         self.accepted += step.accepted
         self.drafted += step.nodes
         self.covered_steps += step.accepted > 0
+
+    def add_draft(self, content: bytes) -> None:
+        """Chains the digest of what a step got to that of the steps before it."""
+        self.drafts_digest = hashlib.blake2b(self.drafts_digest + content, digest_size=16).digest()
 
     @property
     def emitted_per_step(self) -> float:
@@ -49,7 +55,7 @@ class ReplayResult:
         return self.accepted / max(self.drafted, 1)
 
     def as_dict(self) -> dict[str, object]:
-        """The counts, the ratios and percentiles, for JSON. Times are microseconds; null where none was measured."""
+        """The counts, the digest in hex, the ratios and percentiles, for JSON. Times are microseconds; null where none was measured."""
         return {
             "workload": self.workload,
             "requests": self.requests,
@@ -58,6 +64,7 @@ class ReplayResult:
             "accepted": self.accepted,
             "drafted": self.drafted,
             "covered_steps": self.covered_steps,
+            "drafts_digest": self.drafts_digest.hex(),
             "emitted_per_step": self.emitted_per_step,
             "coverage": self.coverage,
             "nodes_per_step": self.nodes_per_step,

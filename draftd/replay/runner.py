@@ -24,6 +24,7 @@ class TimedDraft:
 
     tokens: Sequence[int]
     parents: Sequence[int]
+    content: bytes  # all that was drafted, as delivered: what tells two drafts apart
     core_micros: float
     round_trip_micros: float | None  # None: there was no trip
 
@@ -64,6 +65,7 @@ def _replay_request(recorded: RecordedRequest, drafter: Drafter, budget: StepBud
             raise ReplayError(f"{recorded.id}: asked for {nodes} nodes at output token {position}, got {step.nodes}")
         budget.spent(step.nodes)
         result.add_step(step)
+        result.add_draft(draft.content)
         result.core_micros.append(draft.core_micros)
         if draft.round_trip_micros is not None:
             result.round_trip_micros.append(draft.round_trip_micros)

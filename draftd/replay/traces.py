@@ -23,7 +23,6 @@ class RecordedRequest:
     """One request as a target model answered it."""
 
     id: str
-    group: str  # requests of one prompt, problem or agent session
     prompt: TokenArray
     output: TokenArray  # at least one token: the first comes from prefill
 
@@ -61,7 +60,6 @@ def _parse(line: bytes, where: str) -> RecordedRequest:
         raise TraceError(f"{where}: `output_token_ids` is empty: there is nothing to verify")
     return RecordedRequest(
         id=request_id,
-        group=str(record.get("group", request_id)),
         prompt=_tokens(record, "prompt_token_ids", where),
         output=output,
     )

@@ -31,14 +31,36 @@ def counts(result: ReplayResult) -> tuple[int, ...]:
     return (result.requests, result.steps, result.emitted, result.accepted, result.drafted, result.covered_steps)
 
 
-def test_a_server_gives_exactly_the_drafts_of_an_engine_in_process(tmp_path: Path) -> None:
-    file = head(SAMPLE / "rl_code_humaneval.jsonl.gz", 60, tmp_path)
+@pytest.mark.parametrize(
+    ("recording", "requests"),
+    [
+        ("agent_tau_airline", 20),
+        ("math_tool_tora", 40),
+        ("rl_code_humaneval", 60),
+        ("rl_game24", 60),
+        ("specbench_mtbench", 20),
+    ],
+)
+def test_a_server_gives_exactly_the_drafts_of_an_engine_in_process(
+    recording: str, requests: int, tmp_path: Path
+) -> None:
+    file = head(SAMPLE / f"{recording}.jsonl.gz", requests, tmp_path)
     with in_process("w", corpora={}) as client:
         local = replay_file(file, client, budget=16)
     with running_server() as server, at_server("w", server.endpoint) as client:
         remote = replay_file(file, client, budget=16)
+    assert remote.drafts_digest == local.drafts_digest  # tokens, parents and survival of every step
     assert counts(remote) == counts(local)
     assert local.emitted == sum(len(json.loads(line)["output_token_ids"]) - 1 for line in file.read_text().splitlines())
+
+
+def test_drafts_that_differ_in_anything_have_another_digest(tmp_path: Path) -> None:
+    file = head(MATHEMATICS, 5, tmp_path)
+    digests = []
+    for budget in (8, 9, 9):
+        with in_process("w", corpora={}) as client:
+            digests.append(replay_file(file, client, budget=budget).drafts_digest)
+    assert digests[0] != digests[1] == digests[2]
 
 
 def test_two_replays_at_one_server_do_not_help_each_other(tmp_path: Path) -> None:
@@ -48,7 +70,7 @@ def test_two_replays_at_one_server_do_not_help_each_other(tmp_path: Path) -> Non
         for _ in range(2):
             with at_server("w", server.endpoint) as client:
                 results.append(replay_file(file, client, budget=8))
-    assert counts(results[0]) == counts(results[1])
+    assert results[0].drafts_digest == results[1].drafts_digest
 
 
 def test_a_mean_budget_is_kept_and_used(tmp_path: Path) -> None:

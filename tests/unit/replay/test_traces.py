@@ -18,9 +18,9 @@ def write(path: Path, *lines: object) -> Path:
 
 def test_requests_come_in_file_order_with_their_tokens(tmp_path: Path) -> None:
     requests = list(read_trace(write(tmp_path / "a.jsonl", GOOD, {**GOOD, "id": "r2", "output_token_ids": [2]})))
-    assert [(r.id, r.group, r.prompt.tolist(), r.output.tolist()) for r in requests] == [
-        ("r1", "g", [1, 5], [7, 2]),
-        ("r2", "g", [1, 5], [2]),
+    assert [(r.id, r.prompt.tolist(), r.output.tolist()) for r in requests] == [
+        ("r1", [1, 5], [7, 2]),
+        ("r2", [1, 5], [2]),
     ]
 
 
