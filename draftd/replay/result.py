@@ -55,7 +55,9 @@ class ReplayResult:
         return self.accepted / max(self.drafted, 1)
 
     def as_dict(self) -> dict[str, object]:
-        """The counts, the digest in hex, the ratios and percentiles, for JSON. Times are microseconds; null where none was measured."""
+        """The counts, the digest in hex, ratios and percentiles, for JSON.
+
+        Times are microseconds; null where none was measured."""
         return {
             "workload": self.workload,
             "requests": self.requests,

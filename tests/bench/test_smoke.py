@@ -9,6 +9,8 @@ import pytest
 
 from bench import acceptance, index, make_sample, step
 from bench.acceptance import Comparison
+from bench.index import Cost, Measured
+from bench.step import Times
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
 from draftd.replay.result import ReplayResult
 
@@ -16,22 +18,69 @@ NUMBER = r"\d[\d.,]*"
 
 
 def test_the_index_bench_prints_a_row_for_every_sequence(capsys: pytest.CaptureFixture[str]) -> None:
-    index.main(["--tokens", "2000", "--repetitions", "1"])
+    with pytest.raises(SystemExit) as end:
+        index.main(["--tokens", "2000", "--repetitions", "1"])
+    assert end.value.code == 0
     rows = re.findall(rf"^│ ([^│]+?) +│ +(2,000)(?: │ +{NUMBER}){{7}} │$", capsys.readouterr().out, re.MULTILINE)
     assert [name for name, _ in rows] == ["text: traces", "aaaa", "abab", "Fibonacci", "random binary"]
 
 
 def test_the_index_bench_takes_a_corpus(capsys: pytest.CaptureFixture[str]) -> None:
-    index.main(["--tokens", "2000", "--repetitions", "1", "--corpus", str(SAMPLE_CORPUS)])
+    with pytest.raises(SystemExit) as end:
+        index.main(["--tokens", "2000", "--repetitions", "1", "--corpus", str(SAMPLE_CORPUS)])
+    assert end.value.code == 0
     assert "text: gsm8k_train.npz" in capsys.readouterr().out
 
 
+def measured(*, is_text: bool = True, tokens: int = index.FULL_SIZE) -> Measured:
+    """An index that misses every target."""
+    cost = Cost(tokens=tokens, seconds=tokens / 1e6, bytes=41 * tokens, states=tokens, edges=tokens)
+    return Measured("a", is_text, cost, doubling=4.0, cached_doubling=3.0)
+
+
+def test_the_index_bench_names_missed_targets() -> None:
+    of_growth = [
+        "a: 12,000 tokens take 3.00 halves, below 2.5 wanted",
+        "a: 1,000,000 tokens take 4.00 halves, below 3.5 wanted",
+    ]
+    assert measured().missed_targets() == [
+        "a: 41.0 bytes/token, at most 40 wanted",
+        "a: 1,000,000 tokens/s, at least 2,000,000 wanted",
+        *of_growth,
+    ]
+    assert measured(is_text=False).missed_targets() == of_growth
+    assert measured(tokens=2000).missed_targets() == []
+
+
+def test_the_index_bench_fails_for_a_missed_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "measure", lambda *_, **__: measured())
+    with pytest.raises(SystemExit) as end:
+        index.main(["--tokens", "2000"])
+    assert end.value.code == 1
+
+
 def test_the_step_bench_compares_core_round_trip_and_echo(capsys: pytest.CaptureFixture[str]) -> None:
-    step.main(["--requests", "4", "--nodes", "4", "--shared", "5000", "--steps", "5"])
+    with pytest.raises(SystemExit) as end:
+        step.main(["--requests", "4", "--nodes", "4", "--shared", "5000", "--steps", "5"])
+    assert end.value.code == 0
     printed = capsys.readouterr().out
     for name in ("in the core", "round trip", "raw echo"):
         assert re.search(rf"│ {name} +│ +{NUMBER} │ +{NUMBER} │", printed)
-    assert re.search(rf"beyond it {NUMBER} echoes", printed)
+    assert re.search(rf"beyond it\s+{NUMBER} echoes", printed)
+
+
+def test_the_step_bench_fails_for_missed_targets_of_the_full_batch_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = Times(core=[900.0], round_trip=[1200.0], echo=[100.0], bytes_sent=[1], bytes_received=[1], nodes=[1])
+    monkeypatch.setattr(step, "measure", lambda *_: slow)
+    for nodes, status in (("16", 1), ("4", 0)):
+        with pytest.raises(SystemExit) as end:
+            step.main(["--nodes", nodes])
+        assert end.value.code == status
+    printed = capsys.readouterr().out
+    assert printed.count("p50 in the core: 900 µs, at most 800 wanted") == 1
+    assert printed.count("beyond the core: 3.00 echoes, at most 2.5 wanted") == 1
 
 
 def test_the_acceptance_bench_compares_full_recordings_and_only_those(
