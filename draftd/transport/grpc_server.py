@@ -1,6 +1,7 @@
 """The same frames over gRPC: a bidirectional stream and a unary call, with health and reflection."""
 
 import asyncio
+import errno
 import os
 import socket
 from pathlib import Path
@@ -14,7 +15,7 @@ from draftd.engine import Answer, Engine
 from draftd.transport import unix_socket
 
 SERVICE = "draftd.v1.Drafter"
-MOST_DEFERRED = 64  # answers of one stream that wait for indexing; beyond, its frames wait
+MOST_DEFERRED = 1024  # answers that wait for indexing; beyond, an answer goes out at once
 EXPIRE_SECONDS = 1.0
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -70,12 +71,19 @@ class GrpcServer:
         if address.startswith("unix:"):
             path = Path(address.removeprefix("unix:"))
             unix_socket.claim(path)
-            self._server.add_insecure_port(address)
+            self._add_port(address)
             path.chmod(unix_socket.SOCKET_MODE)
             return address
         host, _, port = address.rpartition(":")
         _check_free(host.strip("[]"), int(port))
-        return f"{host}:{self._server.add_insecure_port(address)}"
+        return f"{host}:{self._add_port(address)}"
+
+    def _add_port(self, address: str) -> int:
+        try:
+            return self._server.add_insecure_port(address)
+        except RuntimeError:
+            # The reasons that can be told are found before; what is left is a race, or a path gRPC can't take.
+            raise OSError(errno.EADDRNOTAVAIL, "gRPC cannot bind this address; its log says why", address) from None
 
     async def _step(self, frame: bytes, _context: Context) -> bytes:
         answer = self._engine.handle(frame)
@@ -111,8 +119,8 @@ class Indexing:
         asyncio.get_running_loop().remove_reader(self._fd)
 
     async def reached(self, ticket: int) -> None:
-        """Returns once everything sent before `ticket` is indexed; 0: at once."""
-        if ticket and not self._engine.indexed(ticket):
+        """Returns once everything sent before `ticket` is indexed; at once for 0, or if too many wait already."""
+        if ticket and len(self._waiting) < MOST_DEFERRED and not self._engine.indexed(ticket):
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((ticket, future))
             await future
@@ -148,8 +156,6 @@ class Stream:
             if answer.ticket == 0 or self._engine.indexed(answer.ticket):
                 await self._write(answer.reply)
                 continue
-            if len(self._deferred) >= MOST_DEFERRED:
-                await asyncio.wait(self._deferred, return_when=asyncio.FIRST_COMPLETED)
             task = asyncio.create_task(self._write_when_indexed(answer))
             self._deferred.add(task)
             task.add_done_callback(self._deferred.discard)

@@ -18,6 +18,8 @@ from draftd.wire import Error, Frame, Status
 MOST_QUEUED_FRAMES = 1000  # per verifier and direction; beyond, ZMQ makes the verifier wait and drops answers
 SHED_ABOVE = 64  # frames waiting: from here on only commits are taken, drafts are shed
 MOST_READ_AHEAD = 1024  # frames taken out of the socket to see how far behind we are
+FRAMES_PER_TURN = 16  # answered before deferred answers, expiry and the stop get their turn
+MOST_DEFERRED = 1024  # answers that wait for indexing; beyond, an answer goes out at once
 EXPIRE_SECONDS = 1.0
 LINGER_MILLISECONDS = 1000
 FAREWELL_SECONDS = 0.2  # a peer's ZMQ drops what it has not read when the connection ends: give it time to read
@@ -42,6 +44,7 @@ class ZmqServer:
         self.endpoint = endpoint  # after start: with the real port
         self._path = Path(endpoint.removeprefix("ipc://")) if endpoint.startswith("ipc://") else None
         self._engine = engine
+        self._waiting: deque[tuple[bytes, bytes]] = deque()  # frames read ahead, each with its sender
         self._deferred: deque[Deferred] = deque()  # tickets grow
         self._indexed_fd = engine.indexed_fileno()
         self._stop_fd = os.eventfd(0)
@@ -74,7 +77,10 @@ class ZmqServer:
             self._path.chmod(unix_socket.SOCKET_MODE)
 
     def stop(self, drain: float) -> None:
-        """Answers what has come, waits up to `drain` seconds for answers that wait for indexing, and closes."""
+        """Answers what has come and what waits for indexing, for up to `drain` seconds, and closes.
+
+        Returns FAREWELL_SECONDS later at the latest, whatever peers send meanwhile.
+        """
         self._drain_seconds = drain
         os.eventfd_write(self._stop_fd, 1)
         self._thread.join()
@@ -86,30 +92,30 @@ class ZmqServer:
             poller.register(source, zmq.POLLIN)
         expire_at = time.monotonic()
         while True:
-            ready = dict(poller.poll(int(EXPIRE_SECONDS * 1000)))
-            if self._socket in ready:
-                self._serve_waiting()
+            ready = dict(poller.poll(0 if self._waiting else int(EXPIRE_SECONDS * 1000)))
             if self._indexed_fd in ready:
                 self._send_indexed()
             if self._stop_fd in ready:
                 break
+            if self._waiting or self._socket in ready:
+                self._read_ahead()
+                self._answer_waiting()
             if (now := time.monotonic()) >= expire_at:
                 self._engine.expire()
                 expire_at = now + EXPIRE_SECONDS
         self._drain(poller)
         self._socket.close(linger=LINGER_MILLISECONDS)
 
-    def _serve_waiting(self) -> None:
-        """Answer all frames that wait, the oldest first."""
-        waiting: deque[tuple[bytes, bytes]] = deque()
-        while True:
-            while len(waiting) < MOST_READ_AHEAD and self._frame_waits():
-                waiting.append(self._receive())
-            if not waiting:
-                return
-            peer, frame = waiting.popleft()
-            answer = self._engine.handle(frame, shed=len(waiting) > SHED_ABOVE)
-            if answer.ticket == 0 or self._engine.indexed(answer.ticket):
+    def _read_ahead(self) -> None:
+        while len(self._waiting) < MOST_READ_AHEAD and self._frame_waits():
+            self._waiting.append(self._receive())
+
+    def _answer_waiting(self) -> None:
+        """Answer the frames that wait longest, as many as one turn may."""
+        for _ in range(min(len(self._waiting), FRAMES_PER_TURN)):
+            peer, frame = self._waiting.popleft()
+            answer = self._engine.handle(frame, shed=len(self._waiting) > SHED_ABOVE)
+            if answer.ticket == 0 or len(self._deferred) >= MOST_DEFERRED or self._engine.indexed(answer.ticket):
                 self._send(peer, answer.reply)
             else:
                 self._deferred.append(Deferred(answer.ticket, peer, answer.reply))
@@ -142,11 +148,15 @@ class ZmqServer:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
         poller.unregister(self._stop_fd)
-        self._serve_waiting()
         until = time.monotonic() + self._drain_seconds
+        self._read_ahead()
+        while self._waiting and time.monotonic() < until:
+            self._answer_waiting()
         while self._deferred and time.monotonic() < until:
             self._refuse_waiting(poller, until)
         until = time.monotonic() + FAREWELL_SECONDS
+        for peer, frame in self._waiting:
+            self._send(peer, _shutting_down(frame))
         while time.monotonic() < until:
             self._refuse_waiting(poller, until)
 

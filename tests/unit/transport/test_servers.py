@@ -157,3 +157,9 @@ def test_stopping_grpc_ends_streams_without_waiting_for_the_grace(engine: Engine
     # Leaving the context stopped the server within the 30 s that the helper waits, and not after the grace.
     with client:
         assert client.check(PATIENT).state == "failing"
+
+
+async def test_a_path_that_grpc_cannot_bind_is_an_os_error(engine: Engine, tmp_path: Path) -> None:
+    too_long = tmp_path / ("long" * 50)
+    with pytest.raises(OSError, match="gRPC cannot bind this address"):
+        await GrpcServer(engine, f"unix:{too_long}", max_frame_bytes=1 << 20).start()
