@@ -80,8 +80,10 @@ class CorpusLibrary:
                         max_tokens=self._settings.max_tokens,
                         tokenizers=self._tokenizers,
                         result=Path(folder),
+                        taken=self._registry.keys(),
                     )
                 )
+                # Another load of the same id may have ended meanwhile, or be at this point too.
                 with self._registry.reserve(loaded.key):
                     index = build_index(TokenColumns.saved_in(Path(folder)))
                     self._registry.publish(loaded.key, loaded.namespaces(), index)

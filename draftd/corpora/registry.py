@@ -38,12 +38,16 @@ class CorpusRegistry:
         self._reserved: set[CorpusKey] = set()
         self._lock = threading.Lock()
 
+    def keys(self) -> tuple[CorpusKey, ...]:
+        """Of all published corpora."""
+        with self._lock:
+            return tuple(self._published)
+
     @contextmanager
     def reserve(self, key: CorpusKey) -> Iterator[None]:
         """Keeps the id for one load, so that of two loads with one id exactly one goes on. Raises IngestError."""
         with self._lock:
-            if key in self._published:
-                raise IngestError(f"corpus {key} exists already; remove it first")
+            key.refuse_if_in(self._published)
             if key in self._reserved:
                 raise IngestError(f"corpus {key} is being loaded by another call")
             self._reserved.add(key)

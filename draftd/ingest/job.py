@@ -1,9 +1,11 @@
 """What the server and its loader process say to each other, as JSON."""
 
+from collections.abc import Container
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from draftd.ingest.problem import IngestError
 from draftd.wire import Namespace
 
 
@@ -32,6 +34,11 @@ class CorpusKey(_Message):
     adapter: str
     corpus_id: str
 
+    def refuse_if_in(self, taken: Container["CorpusKey"]) -> None:
+        """Raises IngestError if there is such a corpus."""
+        if self in taken:
+            raise IngestError(f"corpus {self} exists already; remove it first")
+
     def __str__(self) -> str:
         return f"{self.corpus_id!r} of {Namespace(self.tenant, self.model, adapter=self.adapter)}"
 
@@ -51,12 +58,15 @@ class LoadPost(_Message):
 
 
 class LoadJob(_Message):
-    """Read, check and tokenize a corpus, and leave its columns in the folder `result`."""
+    """Read, check and tokenize a corpus, and leave its columns in the folder `result`.
+
+    A corpus of `taken` is refused before its documents are read: only here the id of a post becomes known."""
 
     source: LoadFile | LoadPost
     max_tokens: int
     tokenizers: tuple[KnownTokenizer, ...]
     result: Path
+    taken: tuple[CorpusKey, ...] = ()
 
 
 class Loaded(_Message):

@@ -25,6 +25,7 @@ def describe(job: DescribeJob) -> Described:
 def load(job: LoadJob) -> Loaded:
     """Raises IngestError; the folder of the job then holds nothing."""
     key, stated, documents = _opened(job)
+    key.refuse_if_in(job.taken)
     known = next((tokenizer for tokenizer in job.tokenizers if tokenizer.serves(key.tenant, key.model)), None)
     if known and stated not in (None, known.fingerprint):
         raise IngestError(

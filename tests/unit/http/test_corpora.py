@@ -169,6 +169,12 @@ async def test_an_id_in_use_is_refused_until_it_is_removed(endpoint: Endpoint) -
     assert (await endpoint.add(corpus_id="docs", token_chunks=[[3]]))[0] == 200
 
 
+async def test_an_id_in_use_is_refused_before_the_documents_are_read(endpoint: Endpoint) -> None:
+    await endpoint.add(corpus_id="docs", token_chunks=[[1]])
+    _, reply = await endpoint.add(corpus_id="docs", token_chunks=["no list of ids"])
+    assert "exists already" in reply["message"]
+
+
 async def test_of_two_posts_with_one_id_exactly_one_wins(endpoint: Endpoint) -> None:
     posts = [endpoint.add(corpus_id="docs", token_chunks=[[1] * size]) for size in (50, 60, 70, 80)]
     answers = await asyncio.gather(*posts)
