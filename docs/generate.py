@@ -8,7 +8,7 @@ from pathlib import Path
 
 from draftd.config import default_config
 from draftd.observe.facts import REGISTRY
-from draftd.observe.metrics import ACCEPTANCE, COUNTERS, GAUGES, LATENCY, Figure
+from draftd.observe.metrics import ACCEPTANCE, COUNTERS, COVERAGE, GAUGES, LATENCY, Figure
 
 DOCS = Path(__file__).parent
 
@@ -46,7 +46,7 @@ ACCEPTED = "rate(draftd_spec_decode_num_accepted_tokens_total[5m])"
 STEPS = "rate(draftd_verify_steps_total[5m])"
 QUERIES = {
     "tokens per verify step": f"1 + {ACCEPTED} / {STEPS}",
-    "coverage": f"rate(draftd_covered_steps_total[5m]) / {STEPS}",
+    "coverage of the last minutes": f"rate(draftd_covered_steps_total[5m]) / {STEPS}",
     "accepted per verified token": f"{ACCEPTED} / rate(draftd_spec_decode_num_draft_tokens_total[5m])",
     "the same, as the mean of requests": (
         "rate(draftd_request_acceptance_sum[5m]) / rate(draftd_request_acceptance_count[5m])"
@@ -76,7 +76,7 @@ def pages() -> dict[Path, str]:
     rows = [
         *_rows(COUNTERS, "counter", "_total"),
         *_fact_rows(),
-        *_rows(GAUGES, "gauge"),
+        *_rows([*GAUGES, COVERAGE], "gauge"),
         *_rows([LATENCY], "histogram"),
         *_rows([ACCEPTANCE], "summary"),
     ]

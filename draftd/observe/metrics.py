@@ -2,7 +2,7 @@
 
 The first four are vLLM's counters of speculative decoding with draftd's prefix, and mean the same, so that one
 dashboard shows either. Only nodes that went through the target count: an engine may clamp, pad or cut a draft, and
-what it never verified says nothing about acceptance. Coverage is covered over verify steps.
+what it never verified says nothing about acceptance.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +29,10 @@ class Statistics(Protocol):
     def draft_latency_counts(self) -> Sequence[int]: ...
     @property
     def draft_latency_sum(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def covered_steps(self) -> int: ...
     @property
     def acceptance_of_requests(self) -> float: ...
     @property
@@ -79,7 +83,12 @@ GAUGES = (
     Figure("draftd_index_bytes", "Bytes of the indexes, by kind", "index_bytes", "kind"),
     Figure("draftd_index_tokens", "Tokens in the indexes, by kind", "index_tokens", "kind"),
 )
-LATENCY = Figure("draftd_draft_seconds", "Time of one step in the drafter's core", "draft_latency_counts")
+COVERAGE = Figure(
+    "draftd_coverage", "Covered over all verify steps since the start; 0 before the first", "covered_steps"
+)
+LATENCY = Figure(
+    "draftd_draft_seconds", "Time of one step that asks for drafts, in the drafter's core", "draft_latency_counts"
+)
 # The mean over requests; accepted over verified tokens above is the mean over tokens, where long requests weigh more.
 ACCEPTANCE = Figure(
     "draftd_request_acceptance", "Accepted over verified tokens of each closed request", "acceptance_of_requests"
@@ -101,6 +110,7 @@ class EngineCollector(Collector):
             yield _filled(CounterMetricFamily(figure.name, figure.help, labels=_labels(figure)), figure, now)
         for figure in GAUGES:
             yield _filled(GaugeMetricFamily(figure.name, figure.help, labels=_labels(figure)), figure, now)
+        yield GaugeMetricFamily(COVERAGE.name, COVERAGE.help, now.covered_steps / max(now.steps, 1))
         yield _latency(now)
         yield SummaryMetricFamily(ACCEPTANCE.name, ACCEPTANCE.help, now.requests_measured, now.acceptance_of_requests)
 
