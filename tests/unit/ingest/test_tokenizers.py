@@ -11,6 +11,7 @@ from draftd.ingest import IngestError
 from draftd.ingest.tokenizers import fingerprint_of, open_tokenizer
 from tests.unit.ingest.posts import word_tokenizer
 
+PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 TEKKEN = Path(mistral_common.__file__).parent / "data" / "tekken_240911.json"
 
 
@@ -18,6 +19,10 @@ def test_the_fingerprint_is_what_its_description_says() -> None:
     plain = (0).to_bytes(4, "little") + (1).to_bytes(4, "little") + b"a"
     plain += (7).to_bytes(4, "little") + (2).to_bytes(4, "little") + b"bc"
     assert fingerprint_of([(7, b"bc"), (0, b"a")]) == hashlib.sha256(plain).hexdigest()
+
+
+def test_the_printed_fingerprint_is_that_of_the_printed_vocabulary() -> None:
+    assert fingerprint_of([(0, b"a"), (1, b"b")]) in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_fingerprint_depends_on_the_ids_alone_and_not_on_the_file(tmp_path: Path) -> None:
