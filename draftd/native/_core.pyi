@@ -131,9 +131,7 @@ class Engine:
         LIMIT_EXCEEDED. IndexError for a namespace that was not created."""
     def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
         """u8[n] statuses for u32[n] handles and epochs."""
-    def step(
-        self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float
-    ) -> Tails:
+    def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
         """One step; `budget` 0: as many nodes as the rows ask for. GIL released."""
     def expire(self, now: float) -> int: ...
     def ticket(self) -> int:
