@@ -1,5 +1,6 @@
 #include "draftd/engine.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <numeric>
@@ -23,13 +24,14 @@ struct Tail {
   bool operator==(const Tail&) const = default;
 };
 
-// One verifier of an engine with one namespace; a step has one row.
+// One verifier with requests of one namespace; a step has one row.
 class Verifier {
  public:
-  Verifier(Engine& engine, std::uint64_t incarnation) : engine_(engine), incarnation_(incarnation) {}
+  Verifier(Engine& engine, std::uint64_t incarnation, std::uint32_t name_space = 0)
+      : engine_(engine), incarnation_(incarnation), name_space_(name_space) {}
 
   Status open(std::uint32_t request, std::span<const Token> prompt, RequestOptions options = {}) {
-    return engine_.open({incarnation_, request, ++epoch_, 0, std::move(options), prompt, {}}, now).first;
+    return engine_.open({incarnation_, request, ++epoch_, name_space_, std::move(options), prompt, {}}, now).first;
   }
   Tail step(std::uint32_t request, std::uint32_t start, std::span<const Token> tokens, std::uint16_t max_nodes) {
     const auto token_end = static_cast<std::uint32_t>(tokens.size());
@@ -63,6 +65,7 @@ class Verifier {
  private:
   Engine& engine_;
   std::uint64_t incarnation_;
+  std::uint32_t name_space_;
   std::uint32_t epoch_ = 0;
 };
 
@@ -209,6 +212,38 @@ BOOST_AUTO_TEST_CASE(over_the_memory_limit_the_longest_unused_session_goes) {
   BOOST_CHECK_GT(statistics.evicted_sessions, 0U);
   BOOST_CHECK(verifier.step(99, 1000, {}, 4).status == Status::kOk);
   BOOST_CHECK(verifier.step(0, 1000, {}, 4).status == Status::kNeedSync);
+}
+
+BOOST_AUTO_TEST_CASE(histories_of_idle_namespaces_make_room_for_requests_in_use) {
+  EngineLimits limits = kAmple;
+  limits.memory = 8 << 20;
+  limits.history = 4 << 20;
+  Engine engine(limits, false);
+  std::size_t most = 0;
+  for (std::uint32_t name_space = 0; name_space < 32; ++name_space) {
+    Verifier verifier(engine, name_space + 1, engine.create_namespace());
+    verifier.now = 1.0 + name_space;
+    verifier.share(1, ascending(0, 20'000));
+    engine.index_slice(kAtOnce);
+    const EngineStatistics statistics = engine.statistics();
+    most = std::max(most, statistics.own.bytes + statistics.history.bytes);
+    BOOST_REQUIRE(verifier.open(2, ascending(5'000, 3)) == Status::kOk);
+    BOOST_REQUIRE(drafts(verifier.step(2, 3, {}, 4), 5'003));
+  }
+  BOOST_CHECK_LE(most, limits.memory);
+  BOOST_CHECK_GT(most, limits.memory / 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_request_counts_until_it_is_shared) {
+  Engine engine(kAmple, false);
+  engine.create_namespace();
+  Verifier verifier(engine, 1);
+  verifier.open(1, ascending(0, 10'000));
+  const std::size_t open = engine.statistics().own.bytes;
+  verifier.close(1);
+  BOOST_CHECK_EQUAL(engine.statistics().own.bytes, open);
+  engine.index_slice(kAtOnce);
+  BOOST_CHECK_EQUAL(engine.statistics().own.bytes, 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_opening_that_can_never_fit_is_refused) {

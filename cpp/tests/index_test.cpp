@@ -109,14 +109,6 @@ BOOST_AUTO_TEST_CASE(a_cursor_that_advances_equals_a_fresh_match) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_last_follower_is_that_of_the_last_occurrence) {
-  const Index index = index_of({{1, 2, 3}, {1, 2, 4}, {2}});
-  const std::vector<Token> one{1};
-  const std::vector<Token> two{2};
-  BOOST_CHECK_EQUAL(index.last_follower(index.match(one).state), 2);
-  BOOST_CHECK_EQUAL(index.last_follower(index.match(two).state), Index::kNoFollower);
-}
-
 BOOST_AUTO_TEST_CASE(frequent_tokens_are_exact) {
   Random random(3);
   Index index;
@@ -173,7 +165,10 @@ BOOST_AUTO_TEST_CASE(the_greatest_id_is_a_token_like_any_other) {
   const std::vector<Token> context{INT32_MAX};
   const Cursor cursor = index.match(context);
   BOOST_CHECK_EQUAL(cursor.length, 1U);
-  BOOST_CHECK_EQUAL(index.last_follower(cursor.state), 0);
+  std::vector<Continuation> followers(index.degree(cursor.state));
+  index.continuations(cursor.state, followers);
+  BOOST_REQUIRE_EQUAL(followers.size(), 1U);
+  BOOST_CHECK_EQUAL(followers[0].token, 0);
 }
 
 BOOST_AUTO_TEST_CASE(many_followers_are_all_found) {

@@ -56,10 +56,16 @@ class EngineSettings(Section):
         default=600.0, gt=0, description="Seconds after which the requests of a silent verifier are dropped."
     )
     memory_limit: ByteSize = Field(
-        default=mebibytes(4096), ge=1 << 20, description="Most bytes of open requests and shared history together."
+        default=mebibytes(4096),
+        ge=1 << 20,
+        le=120 << 30,  # a request stays below the 2^31 positions of an index
+        description="Most bytes of open requests and shared history together.",
     )
     history_limit: ByteSize = Field(
-        default=mebibytes(512), ge=1 << 20, description="Most bytes of shared history per namespace."
+        default=mebibytes(512),
+        ge=1 << 20,
+        le=48 << 30,  # each of its halves stays below the 2^31 positions of an index
+        description="Most bytes of shared history per namespace.",
     )
     max_corpora: int = Field(default=8, ge=1, le=11, description="Most external corpora per namespace.")
 

@@ -27,14 +27,16 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownTokenizer:
+class KnownTokenizer:
+    """The tokenizer of the models that the settings name."""
+
     tenant: str  # * is any
     model: str
     fingerprint: str
     vocabulary_size: int
 
-    def is_of(self, namespace: Namespace) -> bool:
-        return self.tenant in ("*", namespace.tenant) and self.model in ("*", namespace.model)
+    def is_of(self, tenant: str, model: str) -> bool:
+        return self.tenant in ("*", tenant) and self.model in ("*", model)
 
 
 class Namespaces:
@@ -44,7 +46,7 @@ class Namespaces:
         self._core = core
         self._max_corpora = max_corpora
         self._entries: dict[Namespace, _Entry] = {}
-        self._tokenizers: list[_KnownTokenizer] = []
+        self._tokenizers: list[KnownTokenizer] = []
         self._corpora_published = 0
         self._lock = threading.Lock()
 
@@ -55,11 +57,15 @@ class Namespaces:
 
     def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:
         """Requests of that tenant and model ("*": any) state this tokenizer, or none. The first that fits counts."""
-        self._tokenizers.append(_KnownTokenizer(tenant, model, fingerprint, vocabulary_size))
+        self._tokenizers.append(KnownTokenizer(tenant, model, fingerprint, vocabulary_size))
+
+    def tokenizer_of(self, tenant: str, model: str) -> KnownTokenizer | None:
+        """The tokenizer that is known for that tenant's model."""
+        return next((tokenizer for tokenizer in self._tokenizers if tokenizer.is_of(tenant, model)), None)
 
     def check_tokenizer(self, namespace: Namespace, vocabulary_size: int) -> None:
         """Raises TokenizerMismatch when a request states another tokenizer or vocabulary than the model's."""
-        known = next((tokenizer for tokenizer in self._tokenizers if tokenizer.is_of(namespace)), None)
+        known = self.tokenizer_of(namespace.tenant, namespace.model)
         if known is None or namespace.tokenizer is None:
             return
         if known.fingerprint != namespace.tokenizer:

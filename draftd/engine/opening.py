@@ -9,9 +9,13 @@ from draftd import native
 from draftd.engine.namespaces import Namespaces, TokenizerMismatch, UnknownCorpus
 from draftd.wire import DraftSync, Namespace, RowError, Shape, Share, Status
 
+MOST_STOP_IDS = 256  # each is compared with every committed token
+
 
 @dataclass(frozen=True, slots=True)
 class Opener:
+    """Turns a DraftSync into a session of the core."""
+
     core: native.Engine
     namespaces: Namespaces
     memory_limit: int  # bytes
@@ -78,5 +82,7 @@ def _check_fields(sync: DraftSync) -> None:
         raise ValueError("share: GROUP needs a group")
     if sync.HasField("temperature") and not (math.isfinite(sync.temperature) and sync.temperature >= 0):
         raise ValueError(f"temperature: {sync.temperature} is not a finite number >= 0")
+    if len(sync.stop_ids) > 4 * MOST_STOP_IDS:
+        raise ValueError(f"stop_ids: {len(sync.stop_ids) // 4} ids; at most {MOST_STOP_IDS}")
     if sync.corpora and not sync.named_corpora:
         raise ValueError("corpora: given, but named_corpora is not set")

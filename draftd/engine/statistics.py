@@ -65,6 +65,15 @@ class Counters:
         self.latency_sum = 0.0
         self._lock = threading.Lock()
 
+    def snapshot(self) -> "Counters":
+        """A copy that nobody counts in."""
+        copy = Counters()
+        with self._lock:
+            copy.frame_errors, copy.sync_errors = self.frame_errors.copy(), self.sync_errors.copy()
+            copy.latency_counts, copy.latency_sum = self.latency_counts.copy(), self.latency_sum
+            copy.shed = self.shed
+        return copy
+
     def frame_refused(self, status: Status) -> None:
         with self._lock:
             self.frame_errors[status] += 1
@@ -84,11 +93,12 @@ class Counters:
 
 
 def collect(core: native.Engine, counters: Counters) -> Statistics:
+    counted = counters.snapshot()  # first: what is shed was not asked for a moment later
     figures: dict[str, Any] = core.statistics()
     empty = Counter({Reason(code): count for code, count in enumerate(figures["empty_tails"])})
-    empty[Reason.NOT_ASKED] -= counters.shed  # the core was not asked, but the drafter was
-    empty[Reason.SHED] += counters.shed
-    rows = counters.sync_errors + Counter({Status(code): count for code, count in enumerate(figures["row_errors"])})
+    empty[Reason.NOT_ASKED] -= counted.shed  # the core was not asked, but the drafter was
+    empty[Reason.SHED] += counted.shed
+    rows = counted.sync_errors + Counter({Status(code): count for code, count in enumerate(figures["row_errors"])})
     return Statistics(
         steps=figures["steps"],
         drafts=figures["drafts"],
@@ -101,15 +111,15 @@ def collect(core: native.Engine, counters: Counters) -> Statistics:
         delivered_tails=figures["delivered_tails"],
         empty_tails={reason.name: empty[reason] for reason in Reason if Reason.NOT_EMPTY < reason < Reason.LATE},
         row_errors={status.name: rows[status] for status in Status if status != Status.OK},
-        frame_errors={status.name: counters.frame_errors[status] for status in Status if status != Status.OK},
+        frame_errors={status.name: counted.frame_errors[status] for status in Status if status != Status.OK},
         stale_tails=figures["stale_tails"],
         ignored_closes=figures["ignored_closes"],
         evicted_sessions=figures["evicted_sessions"],
         acceptance_of_requests=figures["acceptance_of_requests"],
         requests_measured=figures["requests_measured"],
         draft_latency_bounds=LATENCY_BOUNDS,
-        draft_latency_counts=list(counters.latency_counts),
-        draft_latency_sum=counters.latency_sum,
+        draft_latency_counts=counted.latency_counts,
+        draft_latency_sum=counted.latency_sum,
         sessions=figures["sessions"],
         verifiers=figures["verifiers"],
         index_bytes={kind: size["bytes"] for kind, size in figures["index"].items()},

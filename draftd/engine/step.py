@@ -99,14 +99,15 @@ class Engine:
 
     def _parse(self, frame: bytes, message: Frame) -> None:
         limit = self._settings.max_frame_bytes
+        try:
+            message.ParseFromString(frame)  # also one above the limit: its sender waits for an answer to its step
+        except DecodeError as error:
+            if len(frame) <= limit:
+                raise Rejected(Status.MALFORMED, f"no Frame: {error}") from None
         if len(frame) > limit:
             raise Rejected(
                 Status.LIMIT_EXCEEDED, f"a frame of {len(frame)} bytes; at most {limit} (engine.max_frame_bytes)"
             )
-        try:
-            message.ParseFromString(frame)
-        except DecodeError as error:
-            raise Rejected(Status.MALFORMED, f"no Frame: {error}") from None
 
     def _error(self, message: Frame, status: Status, why: str) -> Answer:
         self._counters.frame_refused(status)
@@ -119,6 +120,7 @@ class Engine:
         with self._lock:
             self._last_seen[hello.incarnation] = self._clock()
         _log.debug("verifier %r says hello, incarnation %016x", hello.verifier, hello.incarnation)
+        tokenizer = self._namespaces.tokenizer_of(hello.tenant, hello.model)
         reply = HelloReply(
             protocol=PROTOCOL,
             version=version("draftd"),
@@ -127,6 +129,8 @@ class Engine:
             max_nodes=self._settings.max_nodes,
             max_rows=self._settings.max_rows,
             max_frame_bytes=self._settings.max_frame_bytes,
+            tokenizer=tokenizer.fingerprint if tokenizer else "",
+            vocabulary_size=tokenizer.vocabulary_size if tokenizer else 0,
         )
         return Answer(Frame(hello_reply=reply).SerializeToString())
 
@@ -149,7 +153,7 @@ class Engine:
         tails = self._core.step(verifier, now, columns, batch.budget, batch.min_survival)
         seconds = time.perf_counter() - began
 
-        if batch.commit.request:
+        if batch.commit.max_nodes.strip(b"\0") and not shed:  # drafts were asked for
             self._counters.drafted_in(seconds)
         if tails.status.strip(b"\0"):  # any(), but thirty times faster
             errors += _row_errors(batch.commit, tails)

@@ -82,9 +82,6 @@ class Index {
   void continuations(State state, std::span<Continuation> into) const;
   // Number of different followers.
   std::uint32_t degree(State state) const;
-  // Follower of the context's last occurrence; kNoFollower at a document's end.
-  static constexpr Token kNoFollower = -1;
-  Token last_follower(State state) const;
 
   // A hint for lockstep batches: brings in what a state's followers are read from.
   void prefetch_edges(State state) const;

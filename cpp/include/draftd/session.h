@@ -94,7 +94,6 @@ class Session {
   bool stopped() const { return stop_ != kNotStopped; }
   // Prompt and output up to and including the stop id: all that counts.
   std::span<const Token> text() const { return {tokens_.data(), stopped() ? stop_ : tokens_.size()}; }
-  std::span<const Token> prompt() const { return {tokens_.data(), prompt_}; }
   std::span<const Token> output() const { return text().subspan(prompt_); }
   const Acceptance& acceptance() const { return acceptance_; }
   // Moves out what was counted since the last call.

@@ -314,12 +314,6 @@ void Index::continuations(State state, std::span<Continuation> into) const {
   }
 }
 
-Token Index::last_follower(State state) const {
-  const Storage& s = *storage_;
-  const State last = is_prefix(state) ? state : s.branching[number(state)].last;
-  return last < s.text.size() ? s.text[last] : kNoFollower;
-}
-
 void Index::prefetch_edges(State state) const {
   const Storage& s = *storage_;
   if (is_prefix(state)) return;

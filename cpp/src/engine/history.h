@@ -28,9 +28,13 @@ class History {
     return forgotten;
   }
   void end_document() { newer_.end_document(); }
+  // Gives up the older half or, if that is gone, the rest.
+  Index forget() { return std::exchange(older_.tokens() > 0 ? older_ : newer_, Index()); }
 
   const Index& newer() const { return newer_; }
   const Index& older() const { return older_; }
+  // The half that knows more, for what is read off the text as a whole.
+  const Index& larger() const { return newer_.tokens() < older_.tokens() ? older_ : newer_; }
   std::size_t tokens() const { return newer_.tokens() + older_.tokens(); }
   std::size_t memory_size() const { return newer_.memory_size() + older_.memory_size(); }
 

@@ -1,12 +1,12 @@
 // The queue of text that waits to be indexed, and who waits for it.
 #pragma once
 
-#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 #include <sys/eventfd.h>

@@ -1,6 +1,5 @@
 // Sessions come and go; what they cost.
 #include <iterator>
-#include <limits>
 #include <mutex>
 #include <stdexcept>
 
@@ -37,12 +36,16 @@ void Engine::Storage::account(SessionEntry& entry) {
   session_bytes += entry.bytes;
 }
 
-std::unique_ptr<SessionEntry> Engine::Storage::remove(Verifier& verifier, std::uint32_t request) {
+std::unique_ptr<SessionEntry> Engine::Storage::take(Verifier& verifier, std::uint32_t request) {
   const auto found = verifier.sessions.find(request);
   std::unique_ptr<SessionEntry> entry = std::move(found->second);
   verifier.sessions.erase(found);
-  session_bytes -= entry->bytes;
   return entry;
+}
+
+void Engine::Storage::retire(std::unique_ptr<SessionEntry> entry, Retired& retired) {
+  session_bytes -= entry->bytes;
+  retired.sessions.push_back(std::move(entry));
 }
 
 std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double now) {
@@ -65,7 +68,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   verifier.last_seen = now;
   if (SessionEntry* const before = s.find(request.verifier, request.request)) {
     if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
-    retired.sessions.push_back(s.remove(verifier, request.request));
+    s.retire(s.take(verifier, request.request), retired);
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
   s.index_inline(request.verifier, request.request, entry);
@@ -84,7 +87,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
   }
   Verifier& known = s.verifiers[verifier];
   known.last_seen = now;
-  closed = s.remove(known, request);
+  closed = s.take(known, request);
   closed->last_used = now;
 
   const auto sum = [](const std::vector<std::uint64_t>& counts) {
@@ -113,49 +116,12 @@ std::size_t Engine::expire(double now) {
     for (const auto& [request, entry] : verifier->second.sessions) {
       if (verifier->second.last_seen < oldest || entry->last_used < oldest) idle.push_back(request);
     }
-    for (const std::uint32_t request : idle) retired.sessions.push_back(s.remove(verifier->second, request));
+    for (const std::uint32_t request : idle) s.retire(s.take(verifier->second, request), retired);
     const bool gone = verifier->second.last_seen < oldest;
     verifier = gone ? s.verifiers.erase(verifier) : std::next(verifier);
   }
   s.statistics.evicted_sessions += retired.sessions.size();
   return retired.sessions.size();
-}
-
-// Over the limit, what was longest unused goes: sessions, whose next commit
-// learns it as NEED_SYNC, and histories of groups.
-void Engine::Storage::enforce_memory_limit(Retired& retired) {
-  while (session_bytes + history_bytes > limits.memory) {
-    double oldest = std::numeric_limits<double>::infinity();
-    std::pair<Verifier*, std::uint32_t> session{nullptr, 0};
-    for (auto& [incarnation, verifier] : verifiers) {
-      for (const auto& [request, entry] : verifier.sessions) {
-        if (entry->last_used < oldest) {
-          oldest = entry->last_used;
-          session = {&verifier, request};
-        }
-      }
-    }
-    NamespaceState* home = nullptr;
-    std::map<std::string, GroupHistory>::iterator group;
-    for (const auto& candidate : namespaces) {
-      for (auto it = candidate->groups.begin(); it != candidate->groups.end(); ++it) {
-        if (it->second.last_used < oldest) {
-          oldest = it->second.last_used;
-          home = candidate.get();
-          group = it;
-        }
-      }
-    }
-    if (home != nullptr) {
-      history_bytes -= group->second.history.memory_size();
-      home->groups.erase(group);
-    } else if (session.first != nullptr) {
-      retired.sessions.push_back(remove(*session.first, session.second));
-      ++statistics.evicted_sessions;
-    } else {
-      return;  // histories of namespaces, which have a limit of their own
-    }
-  }
 }
 
 }  // namespace draftd

@@ -62,7 +62,7 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
                          : entry->session.allowance(std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes));
     s.reasons.push_back(allowed.reason);
     if (allowed.reason == Reason::kNotEmpty) {
-      s.wish_for(*entry, allowed.nodes);
+      s.wish_for(*entry, allowed.nodes, now);
       asked += allowed.nodes;
     }
   }
@@ -104,7 +104,7 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
 
 // Own text, history, group history, corpora: the order in which equally long
 // contexts are preferred.
-void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
+void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes, double now) {
   Session& session = entry.session;
   const RequestOptions& options = session.options();
   NamespaceState& home = *namespaces[entry.name_space];
@@ -121,10 +121,12 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
 
   sources.push_back({&session.own_index(), Source::kOwnText, session.own_cursor()});
   if (options.reads_history) {
+    home.last_used = now;
     read(home.history.newer(), Source::kSharedHistory);
     read(home.history.older(), Source::kSharedHistory);
     const auto group = home.groups.find(options.group);
     if (group != home.groups.end()) {
+      group->second.last_used = now;
       read(group->second.history.newer(), Source::kGroupHistory);
       read(group->second.history.older(), Source::kGroupHistory);
     }
@@ -145,7 +147,7 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
 
   DraftWish wish;
   wish.sources = {sources.data() + first, sources.size() - first};
-  wish.fill = options.reads_history ? &home.history.newer() : nullptr;
+  wish.fill = options.reads_history ? &home.history.larger() : nullptr;
   wish.stop_ids = options.stop_ids;
   wish.vocabulary = options.vocabulary;
   wish.max_nodes = nodes;

@@ -34,6 +34,7 @@ struct NamespaceState {
   explicit NamespaceState(std::size_t history_limit) : history(history_limit) {}
 
   History history;
+  double last_used = 0;
   std::map<std::string, GroupHistory> groups;
   std::map<std::uint32_t, std::shared_ptr<const Index>> corpora;
 };
@@ -76,7 +77,7 @@ struct Engine::Storage {
   std::deque<Job> jobs;
   IndexingProgress progress;
   EngineStatistics statistics;
-  std::size_t session_bytes = 0;
+  std::size_t session_bytes = 0;  // closed ones too, until they are shared
   std::size_t history_bytes = 0;
   std::thread indexing_thread;
 
@@ -91,12 +92,17 @@ struct Engine::Storage {
   SessionEntry* find(std::uint64_t verifier, std::uint32_t request);
   void index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry);
   void account(SessionEntry& entry);
-  std::unique_ptr<SessionEntry> remove(Verifier& verifier, std::uint32_t request);
+  // Takes a session out; its bytes count until it is retired.
+  std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
+  void retire(std::unique_ptr<SessionEntry> entry, Retired& retired);
+
+  // memory.cpp
   void enforce_memory_limit(Retired& retired);
+  bool evict_one(Retired& retired);
 
   // step.cpp
   Session::Commit commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row, double now);
-  void wish_for(SessionEntry& entry, std::uint32_t nodes);
+  void wish_for(SessionEntry& entry, std::uint32_t nodes, double now);
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
 
   // upkeep.cpp

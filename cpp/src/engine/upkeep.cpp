@@ -85,7 +85,7 @@ std::size_t Engine::index_slice(std::size_t most) {
 std::size_t Engine::Storage::index_jobs(std::size_t most, Retired& retired) {
   std::size_t done = 0;
   while (most > 0 && !jobs.empty() && work(jobs.front(), most, retired)) {
-    retired.sessions.push_back(std::move(jobs.front().closed));
+    if (jobs.front().closed) retire(std::move(jobs.front().closed), retired);
     jobs.pop_front();
     ++done;
   }
@@ -114,6 +114,7 @@ bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   if (options.share == Share::kGroup && options.group.empty()) return true;
 
   NamespaceState& home = *namespaces[job.closed->name_space];
+  home.last_used = std::max(home.last_used, job.closed->last_used);
   History* history = &home.history;
   if (options.share == Share::kGroup) {
     const auto [group, created] =
@@ -147,6 +148,9 @@ EngineStatistics Engine::statistics() const {
     for (const auto& [request, entry] : verifier.sessions) {
       add(figures.own, entry->session.own_index().tokens(), entry->bytes);
     }
+  }
+  for (const Job& job : s.jobs) {
+    if (job.closed) add(figures.own, job.closed->session.own_index().tokens(), job.closed->bytes);
   }
   for (const auto& home : s.namespaces) {
     add(figures.history, home->history.tokens(), home->history.memory_size());

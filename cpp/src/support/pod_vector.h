@@ -59,12 +59,7 @@ class PodVector {
     return first;
   }
 
-  void reserve(std::size_t capacity) {
-    if (capacity > capacity_) reallocate(capacity);
-  }
-  void clear() { size_ = 0; }
   void pop_back() { --size_; }
-  void truncate(std::size_t size) { size_ = size; }
 
   std::size_t memory_size() const { return capacity_ * sizeof(T); }
 

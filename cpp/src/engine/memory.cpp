@@ -1,0 +1,77 @@
+// What goes when memory runs out: whatever was longest unused, be it a request,
+// the history of a group, or the older half of a namespace's.
+#include <optional>
+
+#include "engine/storage.h"
+
+namespace draftd {
+namespace {
+
+struct OldestSession {
+  Verifier* verifier;
+  std::uint32_t request;
+  double last_used;
+};
+
+struct OldestHistory {
+  NamespaceState* home;
+  std::map<std::string, GroupHistory>::iterator group;  // end: the history of the namespace itself
+  double last_used;
+};
+
+std::optional<OldestSession> oldest_session(boost::unordered_flat_map<std::uint64_t, Verifier>& verifiers) {
+  std::optional<OldestSession> oldest;
+  for (auto& [incarnation, verifier] : verifiers) {
+    for (const auto& [request, entry] : verifier.sessions) {
+      if (!oldest || entry->last_used < oldest->last_used) oldest = {&verifier, request, entry->last_used};
+    }
+  }
+  return oldest;
+}
+
+std::optional<OldestHistory> oldest_history(const std::vector<std::unique_ptr<NamespaceState>>& namespaces) {
+  std::optional<OldestHistory> oldest;
+  for (const auto& home : namespaces) {
+    if (home->history.tokens() > 0 && (!oldest || home->last_used < oldest->last_used)) {
+      oldest = {home.get(), home->groups.end(), home->last_used};
+    }
+    for (auto group = home->groups.begin(); group != home->groups.end(); ++group) {
+      if (!oldest || group->second.last_used < oldest->last_used) {
+        oldest = {home.get(), group, group->second.last_used};
+      }
+    }
+  }
+  return oldest;
+}
+
+}  // namespace
+
+void Engine::Storage::enforce_memory_limit(Retired& retired) {
+  while (session_bytes + history_bytes > limits.memory && evict_one(retired)) {
+  }
+}
+
+// At equal age a history goes first: a request that lost its session has to be
+// sent again, one that lost a history only drafts less.
+bool Engine::Storage::evict_one(Retired& retired) {
+  const auto session = oldest_session(verifiers);
+  const auto history = oldest_history(namespaces);
+  if (history && (!session || history->last_used <= session->last_used)) {
+    NamespaceState& home = *history->home;
+    if (history->group != home.groups.end()) {
+      history_bytes -= history->group->second.history.memory_size();
+      home.groups.erase(history->group);
+    } else {
+      history_bytes -= home.history.memory_size();
+      retired.indexes.push_back(home.history.forget());
+      history_bytes += home.history.memory_size();
+    }
+    return true;
+  }
+  if (!session) return false;
+  retire(take(*session->verifier, session->request), retired);
+  ++statistics.evicted_sessions;
+  return true;
+}
+
+}  // namespace draftd
