@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -10,20 +9,23 @@ from numpy.typing import ArrayLike
 
 from draftd.client.channel import AsyncChannel, ChannelError, grpc_target
 from draftd.client.core import ClientCore, Outgoing
-from draftd.client.draft import Draft, Tails
+from draftd.client.draft import Draft, Tails, drafts_of
 from draftd.client.grpc_channel import AsyncGrpcChannel
 from draftd.client.health import Health
 from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message
 from draftd.client.request import AsyncRequest, CloseWord, close_reason
-from draftd.client.rows import Verified, Wish, verified_rows
+from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.standing import Answer
 from draftd.client.zmq_channel import AsyncZmqChannel
 from draftd.wire import Namespace, Reason
 
 
 class AsyncClient:
-    """See Client: the same endpoints, arguments and promises. Belongs to the loop that first uses it."""
+    """See Client: the same endpoints, arguments and promises. Belongs to the loop that first uses it.
+
+    A caller that is cancelled leaves its request as after a late answer.
+    """
 
     def __init__(
         self,
@@ -38,11 +40,10 @@ class AsyncClient:
             raise ValueError(f"deadline is {deadline}; give seconds above 0")
         self.namespace = namespace
         self.deadline = deadline  # seconds, of every call
-        self._endpoint = endpoint
-        self._target = grpc_target(endpoint)
         self._vocabulary_size = vocabulary_size
-        self._core = ClientCore(verifier)
-        self._channel: AsyncChannel | None = None
+        self._core = ClientCore(verifier, namespace, vocabulary_size)
+        target = grpc_target(endpoint)
+        self._channel: AsyncChannel = AsyncZmqChannel(endpoint) if target is None else AsyncGrpcChannel(target)
         self._reader: asyncio.Task[None] | None = None
         self._awaited: dict[int, asyncio.Future[Answer]] = {}
         self._closed = False
@@ -58,12 +59,13 @@ class AsyncClient:
         deadline: float | None = None,
         **options: Unpack[OpenOptions],
     ) -> AsyncRequest:
+        """Open a request, or open it again with a new prompt. See Client.open."""
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
         mirror = self._core.mirrors.open(opening)
-        if not wait:
-            await self._post([], [], opening=mirror)
-        elif self._may_ask():
-            await self._converse([], [], None, self.deadline if deadline is None else deadline, opening=mirror)
+        if wait:
+            await self._ask(Rows([], []), None, self.deadline if deadline is None else deadline, opening=mirror)
+        else:
+            await self._post(Rows([], []), opening=mirror)
         return AsyncRequest(self, mirror)
 
     async def step(
@@ -75,61 +77,53 @@ class AsyncClient:
         min_survival: float = 0.0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
     ) -> dict[AsyncRequest, Draft]:
+        """One engine step: commit each request's new tokens, draft what comes next. See Client.step."""
         wish = Wish(max_nodes, budget, min_survival)
-        served = [request for request in commits if not request.closed]
-        mirrors = [request.mirror for request in served]
-        tokens = [commits[request] for request in served]
-        verified_of_rows = verified_rows(map(verified.get, served)) if verified else None
-        if self._may_ask():
-            tails = await self._converse(mirrors, tokens, wish, self.deadline, verified=verified_of_rows)
-        else:
-            self._core.mirrors.miss(mirrors, tokens)
-            await asyncio.sleep(0)  # others run, also where a caller asks again and again
-            tails = self._core.no_tails(mirrors, Reason.CLOSED if self._closed else Reason.OFF)
-        drafts = dict(zip(served, map(Draft, repeat(tails), range(len(served))), strict=True))
-        if len(served) < len(commits):
-            closed = [request for request in commits if request not in drafts]
-            tails = self._core.no_tails([request.mirror for request in closed], Reason.CLOSED)
-            drafts.update(zip(closed, map(Draft, repeat(tails), range(len(closed))), strict=True))
-        return drafts
+        closed = [request for request in commits if request.closed]
+        drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
+        rows, served = _open_rows(commits, verified)
+        drafts.update(drafts_of(served, await self._ask(rows, wish, self.deadline)))
+        return {request: drafts[request] for request in commits}
 
     async def commit(
         self, commits: Mapping[AsyncRequest, Sequence[int]], *, verified: Mapping[AsyncRequest, Verified] | None = None
     ) -> None:
-        taken = [request for request in commits if not request.closed]
-        verified_of_rows = verified_rows(map(verified.get, taken)) if verified else None
-        await self._post(
-            [request.mirror for request in taken], [commits[request] for request in taken], verified=verified_of_rows
-        )
+        """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
+        rows, _ = _open_rows(commits, verified)
+        await self._post(rows)
 
     async def close_request(self, request: AsyncRequest, reason: CloseWord = "finished") -> None:
+        """What `request.close` does. A close that does not get out now goes with the next message."""
         code = close_reason(reason)
         if not request.closed:
             self._core.mirrors.close(request.mirror, code)
-            await self._post([], [])
+            await self._post(Rows([], []))
 
     @property
     def last_core_micros(self) -> int:
+        """Time that the last answered step spent in the drafter's core, in microseconds."""
         return self._core.last_core_micros
 
     def health(self) -> Health:
+        """How the drafter and the way to it are doing, as far as this client has seen."""
         return self._core.standing.health(self._closed)
 
     async def check(self, deadline: float = 1.0) -> Health:
-        if not self._closed:
-            await self._converse([], [], None, deadline)
+        """Ask the drafter for a sign of life, waiting up to `deadline` seconds, also while the breaker is open."""
+        await self._ask(Rows([], []), None, deadline, insist=True)
         return self.health()
 
     async def close(self) -> None:
+        """Closes the connection, not the requests. Calls under way get empty drafts with Reason.CLOSED."""
         if self._closed:
             return
         self._closed = True
         for future in self._awaited.values():
-            future.cancel()
+            if not future.done():
+                future.set_result(Reason.CLOSED)
         if self._reader is not None:
             self._reader.cancel()
-        if self._channel is not None:
-            await self._channel.close()
+        await self._channel.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,40 +135,23 @@ class AsyncClient:
 
     # What the verbs are made of
 
-    def _may_ask(self) -> bool:
-        return not self._closed and self._core.standing.may_ask(asyncio.get_running_loop().time())
-
-    async def _post(
+    async def _ask(
         self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
-        *,
-        verified: Sequence[Verified] | None = None,
-        opening: Mirror | None = None,
-    ) -> None:
-        if self._closed or self._core.standing.breaker.is_open:
-            self._core.mirrors.miss(mirrors, tokens)
-            return
-        outgoing = self._core.post(mirrors, tokens, verified=verified, opening=opening)
-        try:
-            async with asyncio.timeout(self.deadline):
-                await self._connected().send(outgoing.frames)
-        except TimeoutError:
-            self._core.gave_up(outgoing, Reason.UNREACHABLE)
-
-    async def _converse(
-        self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
+        rows: Rows,
         wish: Wish | None,
         deadline: float,
         *,
-        verified: Sequence[Verified] | None = None,
         opening: Mirror | None = None,
+        insist: bool = False,
     ) -> Tails:
+        """Commit and wait for drafts. `insist`: the circuit breaker has no say."""
         loop = asyncio.get_running_loop()
         until = loop.time() + deadline
-        exchange = self._core.exchange(mirrors, tokens, wish, verified=verified, opening=opening)
+        if self._closed or not (insist or self._core.standing.may_ask(loop.time())):
+            tails = self._core.not_asked(rows, Reason.CLOSED if self._closed else Reason.OFF)
+            await asyncio.sleep(0)  # others run, also where a caller asks again and again
+            return tails
+        exchange = self._core.exchange(rows, wish, opening=opening)
         outgoing = next(exchange)
         while True:
             answer = await self._round_trip(outgoing, until)
@@ -182,38 +159,61 @@ class AsyncClient:
             try:
                 outgoing = exchange.send(answer)
             except StopIteration as end:
-                tails: Tails = end.value
-                return tails
+                drafted: Tails = end.value
+                return drafted
+
+    async def _post(self, rows: Rows, *, opening: Mirror | None = None) -> None:
+        """Send without waiting for an answer. What can't be sent is repaired by a later sync."""
+        if self._closed or self._core.standing.breaker.is_open:
+            self._core.mirrors.miss(rows.mirrors, rows.tokens)
+            return
+        until = asyncio.get_running_loop().time() + self.deadline
+        for outgoing in self._core.post(rows, opening=opening):
+            sent = False
+            try:
+                sent = await self._send(outgoing, until)
+            finally:
+                if not sent:
+                    self._core.gave_up(outgoing, Reason.UNREACHABLE)
 
     async def _round_trip(self, outgoing: Outgoing, until: float) -> Answer:
-        channel = self._connected()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._awaited[outgoing.step] = future
         answer: Answer = Reason.UNREACHABLE
         try:
-            async with asyncio.timeout_at(until):
-                await channel.send(outgoing.frames)
+            if await self._send(outgoing, until):
                 answer = Reason.LATE
-                answer = await future
+                async with asyncio.timeout_at(until):
+                    answer = await future
+            elif self._closed:
+                answer = Reason.CLOSED
         except TimeoutError:
-            pass  # the answer stays what it was when the time was up
-        finally:
+            pass  # late
+        finally:  # also when the caller is cancelled
             del self._awaited[outgoing.step]
-        if isinstance(answer, Reason):
-            self._core.gave_up(outgoing, answer)
+            if isinstance(answer, Reason):
+                self._core.gave_up(outgoing, answer)
         return answer
 
-    def _connected(self) -> AsyncChannel:
-        if self._channel is None:
-            target = self._target
-            self._channel = AsyncZmqChannel(self._endpoint) if target is None else AsyncGrpcChannel(target)
-            self._reader = asyncio.create_task(self._read(self._channel), name="draftd-client-reader")
-        return self._channel
+    async def _send(self, outgoing: Outgoing, until: float) -> bool:
+        """False: there was no connection, or no room, in time, or the client was closed meanwhile."""
+        if self._reader is None:
+            self._reader = asyncio.create_task(self._read(), name="draftd-client-reader")
+        try:
+            async with asyncio.timeout_at(until):
+                await self._channel.send(outgoing.frames)
+        except TimeoutError:
+            return False
+        except asyncio.CancelledError:
+            if not self._closed or _is_cancelled():
+                raise
+            return False  # the channel's close took what was about to be sent; nobody cancelled the caller
+        return True
 
-    async def _read(self, channel: AsyncChannel) -> None:
+    async def _read(self) -> None:
         while True:
             try:
-                answered = self._core.receive(await channel.receive())
+                answered = self._core.receive(await self._channel.receive())
             except ChannelError:
                 for future in self._awaited.values():
                     if not future.done():
@@ -224,3 +224,18 @@ class AsyncClient:
             step, answer = answered
             if step in self._awaited and not self._awaited[step].done():
                 self._awaited[step].set_result(answer)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _open_rows(
+    commits: Mapping[AsyncRequest, Sequence[int]], verified: Mapping[AsyncRequest, Verified] | None
+) -> tuple[Rows, list[AsyncRequest]]:
+    """Those that are not closed, with their rows."""
+    served = [request for request in commits if not request.closed]
+    verified_of_rows = verified_rows(map(verified.get, served)) if verified else None
+    tokens = [commits[request] for request in served]
+    return Rows([request.mirror for request in served], tokens, verified_of_rows), served

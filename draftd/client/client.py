@@ -1,24 +1,21 @@
 """The blocking client: the caller's thread sends and receives, which is the shortest way there is."""
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from types import TracebackType
 from typing import Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from draftd.client.channel import Channel, ChannelError, grpc_target
-from draftd.client.core import ClientCore, Outgoing
-from draftd.client.draft import Draft, Tails
+from draftd.client.channel import Channel, grpc_target
+from draftd.client.core import ClientCore
+from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
 from draftd.client.health import Health
-from draftd.client.mirror import Mirror
+from draftd.client.line import Line
 from draftd.client.opening import OpenOptions, opening_message
 from draftd.client.request import CloseWord, Request, close_reason
-from draftd.client.rows import Verified, Wish, verified_rows
-from draftd.client.standing import Answer
+from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.wire import Namespace, Reason
 
@@ -27,8 +24,8 @@ class ChannelClient:
     """A client over any channel.
 
     Threads may share it; they take turns. Nothing in the step path (open, draft, commit, step, close) raises for
-    what a drafter or a network does: drafts come back empty, with the reason, within the deadline. ValueError is
-    for arguments that can't be meant.
+    what a drafter or a network does, or takes longer than the deadline: drafts come back empty, with the reason.
+    ValueError is for arguments that can't be meant.
     """
 
     def __init__(
@@ -40,12 +37,8 @@ class ChannelClient:
         self.namespace = namespace
         self.deadline = deadline  # seconds, of every call
         self._vocabulary_size = vocabulary_size
-        self._channel = channel
-        self._core = ClientCore(verifier)
-        self._turn = threading.Lock()
-        self._closed = False
-
-    # Verbs
+        self._core = ClientCore(verifier, namespace, vocabulary_size)
+        self._line = Line(channel, self._core)
 
     def open(
         self,
@@ -59,16 +52,17 @@ class ChannelClient:
         """Open a request, or open it again with a new prompt. Options: see OpenOptions.
 
         With `wait`, returns once the prompt and everything closed before is indexed, or after `deadline`
-        seconds (default: the client's). Without, returns at once.
+        seconds (default: the client's). Without, returns at once. What the drafter is not told now, it is told with
+        the request's first step.
         """
+        until = self._until(deadline)
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
-        until = time.monotonic() + (self.deadline if deadline is None else deadline)
-        with self._turn:
+        with self._line.guard:
             mirror = self._core.mirrors.open(opening)
-            if not wait:
-                self._post([], [], opening=mirror)
-            elif self._may_ask():
-                self._converse([], [], None, until, opening=mirror)
+        if wait:
+            self._line.ask(Rows([], []), None, until, opening=mirror)
+        else:
+            self._line.post(Rows([], []), until, opening=mirror)
         return Request(self, mirror)
 
     def step(
@@ -80,30 +74,19 @@ class ChannelClient:
         min_survival: float = 0.0,
         verified: Mapping[Request, Verified] | None = None,
     ) -> dict[Request, Draft]:
-        """One engine step in one message: commit each request's new tokens, draft what comes next.
+        """One engine step: commit each request's new tokens, draft what comes next.
 
-        `budget` limits the nodes of the whole batch, `max_nodes` those of each request.
+        One message, or several if the drafter's limits ask for it. `budget` limits the nodes of the whole batch,
+        `max_nodes` those of each request.
         """
+        until = self._until()
         wish = Wish(max_nodes, budget, min_survival)
         verified_of_rows = verified_rows(map(verified.get, commits)) if verified else None
         mirrors = [request.mirror for request in commits]
-        tokens = list(commits.values())
         if True in [mirror.closed for mirror in mirrors]:
             return self._step_open_ones(commits, budget, max_nodes, min_survival, verified)
-        until = time.monotonic() + self.deadline
-        if not self._turn.acquire(timeout=self.deadline):
-            self._core.mirrors.miss(mirrors, tokens)
-            self._core.standing.counters.late += 1
-            return _drafts(commits, self._core.no_tails(mirrors, Reason.LATE))
-        try:
-            if self._may_ask():
-                tails = self._converse(mirrors, tokens, wish, until, verified=verified_of_rows)
-            else:
-                self._core.mirrors.miss(mirrors, tokens)
-                tails = self._core.no_tails(mirrors, Reason.CLOSED if self._closed else Reason.OFF)
-        finally:
-            self._turn.release()
-        return _drafts(commits, tails)
+        rows = Rows(mirrors, list(commits.values()), verified_of_rows)
+        return drafts_of(commits, self._line.ask(rows, wish, until))
 
     def _step_open_ones(
         self,
@@ -115,9 +98,9 @@ class ChannelClient:
     ) -> dict[Request, Draft]:
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
         drafts = self.step(still_open, budget, max_nodes, min_survival=min_survival, verified=verified)
-        closed = [request for request in commits if request.closed]
-        tails = self._core.no_tails([request.mirror for request in closed], Reason.CLOSED)
-        drafts.update(zip(closed, map(Draft, repeat(tails), range(len(closed))), strict=True))
+        closed = [request for request in commits if request not in still_open]
+        with self._line.guard:
+            drafts.update(drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED)))
         return {request: drafts[request] for request in commits}
 
     def commit(
@@ -126,23 +109,18 @@ class ChannelClient:
         """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
         taken = {request: tokens for request, tokens in commits.items() if not request.closed}
         verified_of_rows = verified_rows(map(verified.get, taken)) if verified else None
-        mirrors = [request.mirror for request in taken]
-        tokens = list(taken.values())
-        if not self._turn.acquire(timeout=self.deadline):
-            self._core.mirrors.miss(mirrors, tokens)
-            return
-        try:
-            self._post(mirrors, tokens, verified=verified_of_rows)
-        finally:
-            self._turn.release()
+        rows = Rows([request.mirror for request in taken], list(taken.values()), verified_of_rows)
+        self._line.post(rows, self._until())
 
     def close_request(self, request: Request, reason: CloseWord = "finished") -> None:
-        """What `request.close` does."""
+        """What `request.close` does. A close that does not get out now goes with the next message."""
+        until = self._until()
         code = close_reason(reason)
-        with self._turn:
-            if not request.closed:
-                self._core.mirrors.close(request.mirror, code)
-                self._post([], [])
+        with self._line.guard:
+            if request.closed:
+                return
+            self._core.mirrors.close(request.mirror, code)
+        self._line.post(Rows([], []), until)
 
     @property
     def last_core_micros(self) -> int:
@@ -151,21 +129,17 @@ class ChannelClient:
 
     def health(self) -> Health:
         """How the drafter and the way to it are doing, as far as this client has seen."""
-        return self._core.standing.health(self._closed)
+        with self._line.guard:
+            return self._core.standing.health(self._line.closed)
 
     def check(self, deadline: float = 1.0) -> Health:
         """Ask the drafter for a sign of life, waiting up to `deadline` seconds, also while the breaker is open."""
-        with self._turn:
-            if not self._closed:
-                self._converse([], [], None, time.monotonic() + deadline)
+        self._line.ask(Rows([], []), None, self._until(deadline), insist=True)
         return self.health()
 
     def close(self) -> None:
         """Closes the connection, not the requests: the drafter keeps those until they time out."""
-        with self._turn:
-            if not self._closed:
-                self._closed = True
-                self._channel.close()
+        self._line.close(self._until())
 
     def __enter__(self) -> Self:
         return self
@@ -175,78 +149,8 @@ class ChannelClient:
     ) -> None:
         self.close()
 
-    # What the verbs are made of; all of it runs with the turn held
-
-    def _may_ask(self) -> bool:
-        return not self._closed and self._core.standing.may_ask(time.monotonic())
-
-    def _post(
-        self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
-        *,
-        verified: Sequence[Verified] | None = None,
-        opening: Mirror | None = None,
-    ) -> None:
-        """Send without waiting. What can't be sent is repaired by a later re-sync."""
-        if self._closed or self._core.standing.breaker.is_open:
-            self._core.mirrors.miss(mirrors, tokens)
-            return
-        self._drain()
-        outgoing = self._core.post(mirrors, tokens, verified=verified, opening=opening)
-        if not self._channel.send(outgoing.frames, 0):
-            self._core.gave_up(outgoing, Reason.UNREACHABLE)
-
-    def _converse(
-        self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
-        wish: Wish | None,
-        until: float,
-        *,
-        verified: Sequence[Verified] | None = None,
-        opening: Mirror | None = None,
-    ) -> Tails:
-        self._drain()
-        exchange = self._core.exchange(mirrors, tokens, wish, verified=verified, opening=opening)
-        outgoing = next(exchange)
-        while True:
-            answer = self._round_trip(outgoing, until)
-            self._core.standing.judge(answer, time.monotonic())
-            try:
-                outgoing = exchange.send(answer)
-            except StopIteration as end:
-                tails: Tails = end.value
-                return tails
-
-    def _round_trip(self, outgoing: Outgoing, until: float) -> Answer:
-        """Send, then read until the answer comes or the time is up."""
-        if not self._channel.send(outgoing.frames, until - time.monotonic()):
-            return self._give_up(outgoing, Reason.UNREACHABLE)
-        while (left := until - time.monotonic()) > 0:
-            try:
-                frame = self._channel.receive(left)
-            except ChannelError:
-                return self._give_up(outgoing, Reason.UNREACHABLE)
-            if frame is not None and (answered := self._core.receive(frame)) and answered[0] == outgoing.step:
-                return answered[1]
-        return self._give_up(outgoing, Reason.LATE)
-
-    def _give_up(self, outgoing: Outgoing, reason: Reason) -> Reason:
-        self._core.gave_up(outgoing, reason)
-        return reason
-
-    def _drain(self) -> None:
-        """Apply what came since: late answers, answers nobody waits for."""
-        try:
-            while self._core.expects_answers and (frame := self._channel.receive(0)) is not None:
-                self._core.receive(frame)
-        except ChannelError:
-            pass  # the next send finds out and tries a new connection
-
-
-def _drafts(commits: Mapping[Request, Sequence[int]], tails: Tails) -> dict[Request, Draft]:
-    return dict(zip(commits, map(Draft, repeat(tails), range(len(commits))), strict=True))
+    def _until(self, deadline: float | None = None) -> float:
+        return time.monotonic() + (self.deadline if deadline is None else deadline)
 
 
 class Client(ChannelClient):

@@ -6,31 +6,19 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 
 import secrets
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
-from google.protobuf.message import DecodeError
-
-from draftd.client.columns import token_column
 from draftd.client.draft import MalformedTailError, Tails, known
+from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
-from draftd.client.mirrors import Close, Mirrors, add_closes
-from draftd.client.rows import RowColumns, Verified, Wish, fill_commit
+from draftd.client.mirrors import Mirrors, add_closes, add_syncs
+from draftd.client.rows import RowColumns, Rows, Wish, fill_commit
 from draftd.client.standing import Answer, Standing
-from draftd.wire import (
-    PROTOCOL,
-    Error,
-    Frame,
-    Hello,
-    HelloReply,
-    Reason,
-    RowError,
-    Status,
-    StepReply,
-    TailKind,
-)
+from draftd.client.under_way import Unanswered, UnderWay
+from draftd.wire import PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
 
-MOST_UNANSWERED = 4096  # steps remembered while their answers are out
+MOST_ATTEMPTS = 3  # of one message: a drafter that knows nobody, and one with lower limits, get it once more
 
 
 @dataclass(slots=True)
@@ -42,103 +30,110 @@ class Outgoing:
     rows: tuple[bytes, bytes]  # handle and epoch columns: the answer has the same
 
 
-@dataclass(slots=True)
-class Unanswered:
-    """What a step carried, until its answer comes. `awaited`: somebody still waits for it."""
-
-    mirrors: list[Mirror]
-    starts: list[int]
-    synced: list[Mirror]
-    closes: list[Close]
-    awaited: bool
-    late: bool = False
-
-
 class ClientCore:
-    def __init__(self, verifier: str) -> None:
-        self.standing = Standing()
+    """The state and the rules of one client.
+
+    Makes one call at a time: whoever shares it between threads keeps them apart. `namespace` and `vocabulary_size`
+    are what the client's requests usually state; the greeting says so.
+    """
+
+    def __init__(self, verifier: str, namespace: Namespace, vocabulary_size: int) -> None:
+        self.standing = Standing(namespace, vocabulary_size)
         self.mirrors = Mirrors()
         self.last_core_micros = 0
-        self._verifier = verifier
-        self._incarnation = secrets.randbits(63) + 1  # one per life of this client; not 0
+        self._hello = Hello(
+            protocol=PROTOCOL,
+            verifier=verifier,
+            incarnation=secrets.randbits(63) + 1,  # one per life of this client; not 0
+            accepts=list(TailKind),
+            tenant=namespace.tenant,
+            model=namespace.model,
+            tokenizer=namespace.tokenizer or "",
+            vocabulary_size=vocabulary_size,
+        )
+        self._incarnation = self._hello.incarnation
         self._steps = count(1)
-        self._greeted_in = 0  # the step our latest Hello went out with; 0: it has to be sent (again)
-        self._unanswered: dict[int, Unanswered] = {}
+        self._under_way = UnderWay(self.standing, self.mirrors)
         self._columns = RowColumns()
 
     # Conversations
 
     def exchange(
-        self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
-        wish: Wish | None,
-        *,
-        verified: Sequence[Verified] | None = None,
-        opening: Mirror | None = None,
+        self, rows: Rows, wish: Wish | None, *, opening: Mirror | None = None, attempts: int = MOST_ATTEMPTS
     ) -> Generator[Outgoing, Answer, Tails]:
-        """Commit and ask for drafts, one row per mirror. Yields what to send, wants the answer, returns the tails.
+        """Commit and ask for drafts. Yields what to send, wants the answer, returns the tails, one per row.
 
-        With an opening, the answer comes when its text is indexed. A drafter that does not know us gets a second,
-        complete message within the same conversation.
+        With an opening, the answer comes when its text is indexed. Rows that one frame does not take go in several,
+        one after the other: each stands or falls alone.
         """
-        outgoing = self._build(mirrors, tokens, wish, verified, opening, awaited=True)
-        answer = yield outgoing
-        if isinstance(answer, Error) and answer.status == Status.NEED_HELLO:
-            nothing: list[Sequence[int]] = [()] * len(mirrors)
-            outgoing = self._build(mirrors, nothing, wish, None, opening, awaited=True)
-            answer = yield outgoing
-        return self._finish(mirrors, outgoing, answer)
+        parts = rows.parts(self._under_way.limits)
+        if len(parts) == 1:
+            return (yield from self._converse(rows, wish, opening, attempts))
+        tails: list[Tails] = []
+        core_micros = 0
+        budget = wish.budget if wish else None
+        rows_left = len(rows.mirrors)
+        for part in parts:
+            part_wish = wish
+            if wish is not None and budget is not None:
+                share = -(-budget * len(part.mirrors) // rows_left)  # rounded up
+                part_wish = replace(wish, budget=share) if share else None
+            tails.append((yield from self._converse(part, part_wish, None, attempts)))
+            core_micros += self.last_core_micros
+            budget = budget - tails[-1].nodes if budget is not None else None
+            rows_left -= len(part.mirrors)
+        self.last_core_micros = core_micros
+        return Tails.joined(tails)
 
-    def post(
-        self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
-        *,
-        verified: Sequence[Verified] | None = None,
-        opening: Mirror | None = None,
-    ) -> Outgoing:
+    def _converse(
+        self, rows: Rows, wish: Wish | None, opening: Mirror | None, attempts: int
+    ) -> Generator[Outgoing, Answer, Tails]:
+        limits = self._under_way.limits
+        outgoing = self._build(rows, wish, opening, awaited=True)
+        answer = yield outgoing
+        if attempts > 1 and isinstance(answer, Error) and self._may_help(answer, limits):
+            return (yield from self.exchange(rows.without_tokens(), wish, opening=opening, attempts=attempts - 1))
+        return self._finish(rows.mirrors, outgoing, answer)
+
+    def _may_help(self, error: Error, limits: Limits) -> bool:
+        """To say it again: with everything that the drafter lacks, or within the limits that it stated since."""
+        lower_limits = error.status == Status.LIMIT_EXCEEDED and self._under_way.limits != limits
+        return error.status == Status.NEED_HELLO or lower_limits
+
+    def post(self, rows: Rows, *, opening: Mirror | None = None) -> list[Outgoing]:
         """Commits, closes or an opening whose answer nobody waits for."""
-        outgoing = self._build(mirrors, tokens, None, verified, opening, awaited=False)
-        for mirror in mirrors:
-            mirror.has_tail = False
-        return outgoing
+        return [self._build(part, None, opening, awaited=False) for part in rows.parts(self._under_way.limits)]
 
     def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
-        """No answer came in time (LATE), or the message was lost with the connection (UNREACHABLE)."""
-        unanswered = self._unanswered.get(outgoing.step)
-        if unanswered is None:
-            return
-        if reason == Reason.LATE:
-            # It may come yet: what it says of the requests will count, its drafts won't.
-            unanswered.awaited, unanswered.late = False, True
-            return
-        del self._unanswered[outgoing.step]
-        self._greeted_in = 0
-        self.mirrors.put_back(unanswered.closes)
-        self._lost(unanswered)
+        """No answer came in time (LATE), or the message was lost with the connection (any other reason)."""
+        self._under_way.gave_up(outgoing.step, reason)
+
+    def receive(self, data: bytes) -> tuple[int, StepReply | Error] | None:
+        """Apply one frame. Returns the step it answers and the answer, where somebody waits for it."""
+        return self._under_way.receive(data)
 
     @property
     def expects_answers(self) -> bool:
-        return bool(self._unanswered)
+        """Is any message under way?"""
+        return self._under_way.expects_answers
 
-    def _build(
-        self,
-        mirrors: list[Mirror],
-        tokens: Sequence[Sequence[int]],
-        wish: Wish | None,
-        verified: Sequence[Verified] | None,
-        opening: Mirror | None,
-        awaited: bool,
-    ) -> Outgoing:
-        flat: list[int] = []
-        for row in tokens:
-            flat.extend(row)
-        new_tokens = token_column(flat)  # raises before anything has changed
-        frames = [] if self._greeted_in else [self._hello()]
-        closes = self.mirrors.take_closes()
-        if closes and (last_words := self._last_words(closes)):
-            frames.append(last_words)
+    # What goes out
+
+    def _build(self, rows: Rows, wish: Wish | None, opening: Mirror | None, awaited: bool) -> Outgoing:
+        limits = self._under_way.limits
+        if rows.size > limits.payload_bytes:  # one row that is longer than any frame: a sync may tell it
+            self.mirrors.miss(rows.mirrors, rows.tokens)
+            rows = rows.without_tokens()
+        frames = [] if self._under_way.greeted_in else [self._greeting()]
+        closes = self.mirrors.take_closes(limits)
+        if closes and (last_words := self._to_sync([mirror for mirror, _ in closes], limits)):
+            # Goes first, because a step applies its closes before its syncs: all of a closed text can be shared.
+            frames.append(self._sync_frame(last_words))
+        mirrors = rows.mirrors
+        synced = self._to_sync(mirrors if opening is None else [opening], limits)
+        together = not synced or rows.size + sum(mirror.sync_bytes for mirror in synced) <= limits.payload_bytes
+        if not together:
+            frames.append(self._sync_frame(synced))
         frame = Frame()
         batch = frame.step
         step = batch.step = next(self._steps)
@@ -146,47 +141,50 @@ class ClientCore:
         batch.wait = awaited and opening is not None
         if closes:
             add_closes(batch, closes)
-        synced = self.mirrors.add_syncs(batch, mirrors if opening is None else [opening])
-        self.standing.counters.syncs += len(synced)
+        if synced and together:
+            add_syncs(batch, synced)
         starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
-        rows = self._columns.of(mirrors)
+        identity = self._columns.of(mirrors)
         if mirrors:
             commit = batch.commit
-            commit.request, commit.epoch = rows
-            commit.tokens = new_tokens
-            fill_commit(commit, mirrors, starts, tokens, verified, wish.max_nodes if wish else 0)
-            for mirror, row in zip(mirrors, tokens, strict=True):
+            commit.request, commit.epoch = identity
+            fill_commit(commit, rows, starts, wish.max_nodes if wish else 0)
+            for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
+                mirror.has_tail = False  # until the answer brings one
         if wish:
             batch.budget = wish.budget or 0
             batch.min_survival = wish.min_survival
         frames.append(frame.SerializeToString())
-        self._unanswered[step] = Unanswered(mirrors, starts, synced, closes, awaited)
-        if len(self._unanswered) > MOST_UNANSWERED:
-            del self._unanswered[next(iter(self._unanswered))]
-        return Outgoing(step, frames, rows)
+        self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited))
+        return Outgoing(step, frames, identity)
 
-    def _hello(self) -> bytes:
-        self._greeted_in = next(self._steps)
+    def _greeting(self) -> bytes:
+        self._under_way.greeted_in = next(self._steps)
         self.standing.counters.hellos += 1
-        hello = Hello(protocol=PROTOCOL, verifier=self._verifier, incarnation=self._incarnation, accepts=list(TailKind))
-        return Frame(hello=hello).SerializeToString()
+        return Frame(hello=self._hello).SerializeToString()
 
-    def _last_words(self, closes: Sequence[Close]) -> bytes | None:
-        """A step that goes first, because a step applies its closes before its syncs.
+    def _to_sync(self, mirrors: Sequence[Mirror], limits: Limits) -> list[Mirror]:
+        synced, too_long = self.mirrors.take_unsynced(mirrors, limits)
+        self.standing.counters.syncs += len(synced)
+        for mirror in too_long:
+            self.standing.counters.row_errors += 1
+            self.standing.last_error = (
+                f"request {mirror.opening.request_id!r}: LIMIT_EXCEEDED: to open it takes {mirror.sync_bytes} bytes; "
+                f"the drafter takes {limits.payload_bytes} (engine.max_frame_bytes is {limits.frame_bytes})"
+            )
+        return synced
 
-        It tells what the drafter lacks of requests about to be closed, so that all of it can be shared. None:
-        nothing is lacking.
-        """
+    def _sync_frame(self, mirrors: list[Mirror]) -> bytes:
+        """A step of its own."""
         frame = Frame()
         frame.step.verifier = self._incarnation
         frame.step.step = next(self._steps)
-        synced = self.mirrors.add_syncs(frame.step, [mirror for mirror, _ in closes])
-        if not synced:
-            return None
-        self.standing.counters.syncs += len(synced)
-        self._unanswered[frame.step.step] = Unanswered([], [], synced, [], awaited=False)
+        add_syncs(frame.step, mirrors)
+        self._under_way.sent(frame.step.step, Unanswered([], [], mirrors, [], awaited=False))
         return frame.SerializeToString()
+
+    # What the caller gets
 
     def _finish(self, mirrors: list[Mirror], outgoing: Outgoing, answer: Answer) -> Tails:
         if isinstance(answer, StepReply):
@@ -215,6 +213,11 @@ class ClientCore:
         if any(tails.reason):
             for mirror, reason in zip(mirrors, tails.reason, strict=True):
                 mirror.has_tail = reason == Reason.NOT_EMPTY
+            # Of a request that it refused to open, a drafter says NEED_SYNC; the caller wants to know why.
+            tails.status = bytes(
+                mirror.refused if status == Status.NEED_SYNC and mirror.refused else status
+                for mirror, status in zip(mirrors, tails.status, strict=True)
+            )
         self.standing.counters.steps += 1
         self.last_core_micros = reply.core_micros
         return tails
@@ -225,88 +228,7 @@ class ClientCore:
             mirror.has_tail = False
         return Tails.empty(reason, [mirror.epoch for mirror in mirrors], [mirror.length for mirror in mirrors], status)
 
-    # What arrives
-
-    def receive(self, data: bytes) -> tuple[int, StepReply | Error] | None:
-        """Apply one frame. Returns the step it answers and the answer, where somebody waits for it."""
-        try:
-            frame = Frame.FromString(data)
-        except DecodeError:
-            self.standing.counters.unknown_frames += 1
-            return None
-        match frame.WhichOneof("body"):
-            case "reply":
-                return self._take_reply(frame.reply)
-            case "error":
-                return self._take_error(frame.error)
-            case "hello_reply":
-                self._take_hello_reply(frame.hello_reply)
-            case _:
-                self.standing.counters.unknown_frames += 1
-        return None
-
-    def _take_reply(self, reply: StepReply) -> tuple[int, StepReply] | None:
-        if reply.step == 0:
-            self.standing.counters.unasked_tails += 1
-            return None
-        unanswered = self._unanswered.pop(reply.step, None)
-        if unanswered is None:
-            self.standing.counters.unknown_frames += 1
-            return None
-        if self.standing.drafter is not None and reply.drafter != self.standing.drafter.incarnation:
-            self.standing.drafter = None
-            self.mirrors.need_sync_all(synced_before=reply.step)
-        if reply.errors:
-            self._take_row_errors(reply, unanswered)
-        if unanswered.awaited:
-            return reply.step, reply
-        self.standing.counters.late_replies += unanswered.late
-        return None
-
-    def _take_row_errors(self, reply: StepReply, unanswered: Unanswered) -> None:
-        missing = {error.request for error in reply.errors if error.status == Status.NEED_SYNC}
-        for error in reply.errors:
-            self.standing.counters.row_errors += 1
-            mirror = self.mirrors.find(error.request, error.epoch)
-            if mirror is None:
-                continue
-            if error.status == Status.NEED_SYNC:
-                # Older answers must not undo a sync under way; a refused sync is not repeated for nothing.
-                if reply.step > mirror.synced_in and mirror.refused == Status.OK:
-                    self.mirrors.need_sync([mirror])
-                continue
-            self.standing.last_error = f"request {mirror.opening.request_id!r}: {_describe(error)}"
-            if error.status == Status.INVALID_TOKEN and mirror in unanswered.mirrors and mirror.handle not in missing:
-                # The drafter took nothing of that commit; neither do we.
-                mirror.cut(unanswered.starts[unanswered.mirrors.index(mirror)])
-            elif mirror in unanswered.synced:
-                mirror.refused = known(Status, error.status, Status.INTERNAL)
-
-    def _take_error(self, error: Error) -> tuple[int, Error] | None:
-        unanswered = self._unanswered.pop(error.step, None)
-        if error.status == Status.NEED_HELLO:
-            if error.step >= self._greeted_in:
-                self._greeted_in = 0
-                self.standing.drafter = None
-                self.mirrors.need_sync_all(synced_before=error.step + 1)
-            if unanswered is not None:
-                self.mirrors.put_back(unanswered.closes)
-        else:
-            self.standing.last_error = _describe(error)
-        if unanswered is None:
-            return None
-        self._lost(unanswered)
-        return (error.step, error) if unanswered.awaited else None
-
-    def _take_hello_reply(self, reply: HelloReply) -> None:
-        if self.standing.drafter is not None and self.standing.drafter.incarnation != reply.incarnation:
-            self.mirrors.need_sync_all(synced_before=self._greeted_in)
-        self.standing.drafter = reply
-
-    def _lost(self, unanswered: Unanswered) -> None:
-        self.mirrors.need_sync([*unanswered.mirrors, *unanswered.synced])
-
-
-def _describe(error: Error | RowError) -> str:
-    name = known(Status, error.status, Status.INTERNAL).name
-    return f"{name}: {error.message}" if error.message else name
+    def not_asked(self, rows: Rows, reason: Reason) -> Tails:
+        """Nobody is asked now: what the rows say is told by a later sync."""
+        self.mirrors.miss(rows.mirrors, rows.tokens)
+        return self.no_tails(rows.mirrors, reason)

@@ -1,8 +1,9 @@
 """What the verifier gets: one draft per request, cut lazily out of the reply's columns."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import IntEnum
+from itertools import accumulate, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 KNOWN_KINDS = bytes(TailKind)
 _TOKEN, _PARENT, _SURVIVAL, _SOURCE = np.dtype("<i4"), np.dtype("<i2"), np.dtype("<f4"), np.dtype("u1")
 Code = TypeVar("Code", bound=IntEnum)
+Key = TypeVar("Key")
 
 
 def known(catalogue: type[Code], number: int, otherwise: Code) -> Code:
@@ -57,6 +59,23 @@ class Tails:
     def unknown_kinds(self) -> int:
         """How many rows are of a kind that this client does not know."""
         return len(self.kind.translate(None, KNOWN_KINDS))
+
+    @property
+    def nodes(self) -> int:
+        """Of all rows."""
+        return self.node_end[-1] if self.node_end else 0
+
+    @classmethod
+    def joined(cls, parts: Sequence["Tails"]) -> "Tails":
+        """The rows of all parts, in their order."""
+        firsts = accumulate((part.nodes for part in parts), initial=0)
+        ends = [first + end for first, part in zip(firsts, parts, strict=False) for end in part.node_end]
+        columns = {
+            column: b"".join(getattr(part, column) for part in parts)
+            for column in cls.__slots__
+            if column != "node_end"
+        }
+        return cls(DraftTail(node_end=u32_column(ends), **columns))
 
     @classmethod
     def empty(cls, reason: Reason, epochs: Sequence[int], bases: Sequence[int], status: Status = Status.OK) -> "Tails":
@@ -150,3 +169,8 @@ class Draft:
             return f"Draft(empty: {self.reason.name}, base={self.base}, epoch={self.epoch})"
         sources = "/".join(sorted({Source(number).name for number in self.source.tolist()}))
         return f"Draft({self.kind.name} of {len(self)}: {self.tokens.tolist()}, base={self.base}, from {sources})"
+
+
+def drafts_of(requests: Collection[Key], tails: Tails) -> dict[Key, Draft]:
+    """One draft per request, in the order of the rows."""
+    return dict(zip(requests, map(Draft, repeat(tails), range(len(requests))), strict=True))

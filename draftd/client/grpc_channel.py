@@ -85,13 +85,14 @@ class GrpcChannel:
 
 
 class AsyncGrpcChannel:
-    """The same on an event loop; to be made on the loop that uses it.
+    """The same on an event loop: the one that first sends.
 
     Callers only touch queues: cancelling one that is late must not cancel the stream.
     """
 
     def __init__(self, target: str) -> None:
-        self._channel = grpc.aio.insecure_channel(target, OPTIONS)
+        self._target = target
+        self._channel: grpc.aio.Channel | None = None
         self._outbox: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_QUEUED_FRAMES)
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._stream: asyncio.Task[None] | None = None
@@ -99,7 +100,9 @@ class AsyncGrpcChannel:
     async def send(self, frames: list[bytes]) -> None:
         if self._stream is None or self._stream.done():
             self._outbox = asyncio.Queue(MOST_QUEUED_FRAMES)
-            self._stream = asyncio.create_task(self._run(self._outbox), name="draftd-client-grpc")
+            if self._channel is None:
+                self._channel = grpc.aio.insecure_channel(self._target, OPTIONS)
+            self._stream = asyncio.create_task(self._run(self._channel, self._outbox), name="draftd-client-grpc")
         for frame in frames:
             await self._outbox.put(frame)
 
@@ -114,11 +117,12 @@ class AsyncGrpcChannel:
             await self._outbox.put(None)  # what was sent before still goes out
             await asyncio.wait({self._stream}, timeout=LINGER_SECONDS)
             self._stream.cancel()
-        await self._channel.close()
+        if self._channel is not None:
+            await self._channel.close()
 
-    async def _run(self, outbox: asyncio.Queue[bytes | None]) -> None:
+    async def _run(self, channel: grpc.aio.Channel, outbox: asyncio.Queue[bytes | None]) -> None:
         """One life of the stream."""
-        stream: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(STREAM)
+        stream: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(STREAM)
         try:
             async for frame in stream(_frames(outbox)):
                 self._inbox.put_nowait(frame)

@@ -30,5 +30,11 @@ class Health:
     last_error: str  # empty: none so far
     drafter_version: str  # empty: no drafter known
     drafter_incarnation: int | None
+    tokenizer: str | None  # fingerprint that this client states; None: none
+    vocabulary_size: int  # that this client states; 0: none
+    drafter_tokenizer: (
+        str | None
+    )  # configured at the drafter for this client's tenant and model; None: none, or unknown
+    drafter_vocabulary_size: int  # of that tokenizer; 0: none, or unknown
     consecutive_failures: int
     counters: Counters  # a copy: it does not move

@@ -8,6 +8,8 @@ from draftd.wire import Namespace
 
 
 class LocalChannel:
+    """A Channel whose other end is an engine: sending is answering."""
+
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._answers: deque[Answer] = deque()
@@ -30,7 +32,9 @@ class LocalChannel:
 
 
 class LocalClient(ChannelClient):
-    """See Client for the arguments. The default deadline is generous: nothing can be lost on the way."""
+    """A client of `engine`, in this process and on the caller's thread.
+
+    See Client for the arguments. The default deadline is generous: nothing can be lost on the way."""
 
     def __init__(
         self,

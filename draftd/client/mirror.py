@@ -2,6 +2,8 @@
 
 from draftd.wire import DraftSync, Status
 
+SYNC_OVERHEAD = 16  # bytes: field headers
+
 
 class Mirror:
     """What was committed, and how far the drafter is believed to know it.
@@ -26,6 +28,11 @@ class Mirror:
     def length(self) -> int:
         """Committed length: prompt and output, in tokens."""
         return self.prompt_length + len(self.output)
+
+    @property
+    def sync_bytes(self) -> int:
+        """What a DraftSync of it takes of a frame, at most."""
+        return self.opening.ByteSize() + 4 * len(self.output) + SYNC_OVERHEAD
 
     def cut(self, length: int) -> None:
         """Forget what was committed beyond `length`."""

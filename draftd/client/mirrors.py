@@ -5,18 +5,19 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from draftd.client.columns import token_column, u32_column
+from draftd.client.limits import SYNC_BYTES_PER_STEP, Limits
 from draftd.client.mirror import Mirror
 from draftd.wire import CloseReason, DraftSync, Status, StepBatch
 
-# Re-syncs beyond this many bytes of text wait for the next step, so that a restarted drafter is told about
-# thousands of long requests over several steps and not in one frame that nobody takes.
-SYNC_BYTES_PER_STEP = 16 << 20
 CLOSES_PER_STEP = 256
 
 Close = tuple[Mirror, CloseReason]
 
 
 class Mirrors:
+    """Knows which requests are open, under which handle and epoch, what a DraftSync has to repair, and which closes
+    have not gone out yet."""
+
     def __init__(self) -> None:
         self._handles = count(1)
         self._by_handle: dict[int, Mirror] = {}
@@ -71,39 +72,56 @@ class Mirrors:
                 self._unsynced.add(mirror)
         self._unsynced.update(mirror for mirror, _ in self._closes)
 
-    def add_syncs(self, batch: StepBatch, mirrors: Sequence[Mirror]) -> list[Mirror]:
-        """Put a DraftSync into the batch for those of `mirrors` that need one. Returns those that got it."""
-        if not self._unsynced:
-            return []
-        synced: list[Mirror] = []
-        room = SYNC_BYTES_PER_STEP
-        for mirror in mirrors:
-            if mirror not in self._unsynced or room <= 0:
-                continue
-            sync = batch.sync.add()
-            sync.CopyFrom(mirror.opening)
-            sync.output = token_column(mirror.output)
-            room -= 4 * mirror.length
-            mirror.synced_in = batch.step
-            mirror.has_tail = False
-            synced.append(mirror)
-        self._unsynced.difference_update(synced)
-        return synced
+    def take_unsynced(self, mirrors: Sequence[Mirror], limits: Limits) -> tuple[list[Mirror], list[Mirror]]:
+        """Those of `mirrors` to sync now, which one frame takes, and those that no frame of this drafter takes.
 
-    def take_closes(self) -> list[Close]:
+        The latter are refused: that is no other request's trouble. What remains goes with a later step.
+        """
+        if not self._unsynced:
+            return [], []
+        taken: list[Mirror] = []
+        too_long: list[Mirror] = []
+        room = min(SYNC_BYTES_PER_STEP, limits.payload_bytes)
+        for mirror in mirrors:
+            if mirror not in self._unsynced:
+                continue
+            size = mirror.sync_bytes
+            if size > limits.payload_bytes:
+                mirror.refused = Status.LIMIT_EXCEEDED
+                too_long.append(mirror)
+            elif size <= room or not taken:
+                room -= size
+                taken.append(mirror)
+        self._unsynced.difference_update(taken, too_long)
+        return taken, too_long
+
+    def take_closes(self, limits: Limits) -> list[Close]:
         """The oldest closes that have to go out, as many as one step takes with the syncs before them."""
         closes: list[Close] = []
-        room = SYNC_BYTES_PER_STEP
-        while self._closes and len(closes) < CLOSES_PER_STEP and room > 0:
-            close = self._closes.popleft()
-            closes.append(close)
-            room -= 4 * close[0].length if close[0] in self._unsynced else 0
+        room = min(SYNC_BYTES_PER_STEP, limits.payload_bytes)
+        while self._closes and len(closes) < CLOSES_PER_STEP:
+            mirror = self._closes[0][0]
+            size = mirror.sync_bytes if mirror in self._unsynced else 0
+            if closes and size > room:
+                break
+            room -= size
+            closes.append(self._closes.popleft())
         return closes
 
     def put_back(self, closes: Sequence[Close]) -> None:
         """These got lost, and who knows what before them: they go first next time, after a sync."""
         self._closes.extendleft(reversed(closes))
         self._unsynced.update(mirror for mirror, _ in closes)
+
+
+def add_syncs(batch: StepBatch, mirrors: Sequence[Mirror]) -> None:
+    """Put a DraftSync for each into the batch."""
+    for mirror in mirrors:
+        sync = batch.sync.add()
+        sync.CopyFrom(mirror.opening)
+        sync.output = token_column(mirror.output)
+        mirror.synced_in = batch.step
+        mirror.has_tail = False
 
 
 def add_closes(batch: StepBatch, closes: Sequence[Close]) -> None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from draftd.client.columns import token_column, u32_column
+from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, VerifyCommit
 
+ROW_BYTES = 30  # of a VerifyCommit, without tokens and bitmap
 MOST_NODES = 2**16 - 1  # VerifyCommit.max_nodes is a column of u16
 
 # Which nodes of the last delivered draft went through the target: the first so many, or one flag per node.
@@ -51,31 +53,79 @@ class RowColumns:
         return self._columns
 
 
-def fill_commit(
-    commit: VerifyCommit,
-    mirrors: list[Mirror],
-    starts: list[int],
-    tokens: Sequence[Sequence[int]],
-    verified: Sequence[Verified] | None,
-    max_nodes: int,
-) -> None:
-    """All columns but request, epoch and tokens. `starts` are the committed lengths before `tokens`."""
-    rows = len(mirrors)
+class Rows:
+    """What a step says of its requests: one row per mirror.
+
+    Raises ValueError when a token is no integer, before anything has changed.
+    """
+
+    __slots__ = ("column", "mirrors", "tokens", "verified")
+
+    def __init__(
+        self,
+        mirrors: list[Mirror],
+        tokens: Sequence[Sequence[int]],
+        verified: Sequence[Verified] | None = None,
+    ) -> None:
+        self.mirrors = mirrors
+        self.tokens = tokens
+        self.verified = verified  # None: every node of every row
+        flat: list[int] = []
+        for row in tokens:
+            flat.extend(row)
+        self.column = token_column(flat)
+
+    @property
+    def size(self) -> int:
+        """In bytes, as columns."""
+        bitmaps = sum(map(_bitmap_bytes, self.verified)) if self.verified is not None else 0
+        return ROW_BYTES * len(self.mirrors) + len(self.column) + bitmaps
+
+    def without_tokens(self) -> "Rows":
+        """The same requests, of which everything is told: they only ask for drafts."""
+        return Rows(self.mirrors, [()] * len(self.mirrors))
+
+    def parts(self, limits: Limits) -> list["Rows"]:
+        """Cut so that a frame takes each part; a row that is too long for any frame is a part of its own."""
+        if len(self.mirrors) <= limits.rows and self.size <= limits.payload_bytes:
+            return [self]
+        starts = [0]
+        room = limits.payload_bytes
+        for row, tokens in enumerate(self.tokens):
+            size = ROW_BYTES + 4 * len(tokens) + (_bitmap_bytes(self.verified[row]) if self.verified else 0)
+            if row > starts[-1] and (row - starts[-1] == limits.rows or size > room):
+                starts.append(row)
+                room = limits.payload_bytes
+            room -= size
+        return [self._slice(start, end) for start, end in pairwise([*starts, len(self.mirrors)])]
+
+    def _slice(self, start: int, end: int) -> "Rows":
+        verified = self.verified[start:end] if self.verified is not None else None
+        return Rows(self.mirrors[start:end], self.tokens[start:end], verified)
+
+
+def _bitmap_bytes(verified: Verified) -> int:
+    return 0 if verified is None or isinstance(verified, (int, np.integer)) else len(verified)
+
+
+def fill_commit(commit: VerifyCommit, rows: Rows, starts: list[int], max_nodes: int) -> None:
+    """All columns but request and epoch. `starts` are the committed lengths before the tokens of the rows."""
+    commit.tokens = rows.column
     commit.start = u32_column(starts)
-    lengths = list(map(len, tokens))
+    lengths = list(map(len, rows.tokens))
     commit.token_end = u32_column(accumulate(lengths))
-    has_tails = [mirror.has_tail for mirror in mirrors]
+    has_tails = [mirror.has_tail for mirror in rows.mirrors]
     if 0 in lengths or False in has_tails:
         # A row without tokens verified nothing: it only asks for a draft.
         used = (length > 0 and has_tail for length, has_tail in zip(lengths, has_tails, strict=True))
         commit.tail_base = u32_column(start if use else NO_TAIL for start, use in zip(starts, used, strict=True))
     else:
         commit.tail_base = commit.start
-    commit.max_nodes = max_nodes.to_bytes(2, "little") * rows
-    if verified is None:
-        commit.verified = ALL_VERIFIED.to_bytes(4, "little", signed=True) * rows
+    commit.max_nodes = max_nodes.to_bytes(2, "little") * len(starts)
+    if rows.verified is None:
+        commit.verified = ALL_VERIFIED.to_bytes(4, "little", signed=True) * len(starts)
     else:
-        _fill_verified(commit, verified)
+        _fill_verified(commit, rows.verified)
 
 
 def _fill_verified(commit: VerifyCommit, verified: Sequence[Verified]) -> None:

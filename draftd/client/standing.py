@@ -4,15 +4,17 @@ from dataclasses import replace
 
 from draftd.client.breaker import CircuitBreaker
 from draftd.client.health import Counters, Health
-from draftd.wire import Error, HelloReply, Reason, Status, StepReply
+from draftd.wire import Error, HelloReply, Namespace, Reason, Status, StepReply
 
 Answer = StepReply | Error | Reason  # a Reason (LATE, UNREACHABLE): there was no answer
 
 
 class Standing:
-    """Pure: the clock comes in as `now`, in seconds."""
+    """Pure: the clock comes in as `now`, in seconds. `namespace` and `vocabulary_size` are what the client states."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: Namespace, vocabulary_size: int) -> None:
+        self._namespace = namespace
+        self._vocabulary_size = vocabulary_size
         self.breaker = CircuitBreaker()
         self.counters = Counters()
         self.drafter: HelloReply | None = None  # None: nothing heard, or it does not know us any more
@@ -37,6 +39,18 @@ class Standing:
             self.counters.unreachable += 1
             self.last_error = "no connection to the drafter"
 
+    def introduced(self, drafter: HelloReply) -> None:
+        """The drafter said who it is. Another tokenizer than ours means that it will refuse our requests."""
+        self.drafter = drafter
+        ours, size = self._namespace.tokenizer, self._vocabulary_size
+        if ours is None or not drafter.tokenizer:
+            return
+        if ours != drafter.tokenizer or size not in (0, drafter.vocabulary_size):
+            self.last_error = (
+                f"TOKENIZER_MISMATCH: for {self._namespace.tenant}/{self._namespace.model} the drafter has tokenizer "
+                f"{drafter.tokenizer} of {drafter.vocabulary_size} ids, this client states {ours} of {size or '?'} ids"
+            )
+
     def health(self, closed: bool) -> Health:
         if closed:
             state = "closed"
@@ -51,6 +65,10 @@ class Standing:
             last_error=self.last_error,
             drafter_version=self.drafter.version if self.drafter else "",
             drafter_incarnation=self.drafter.incarnation if self.drafter else None,
+            tokenizer=self._namespace.tokenizer,
+            vocabulary_size=self._vocabulary_size,
+            drafter_tokenizer=(self.drafter.tokenizer or None) if self.drafter else None,
+            drafter_vocabulary_size=self.drafter.vocabulary_size if self.drafter else 0,
             consecutive_failures=self.breaker.consecutive_failures,
             counters=replace(self.counters),
         )

@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import cached_property
 
 import zmq
 import zmq.asyncio
@@ -10,7 +11,7 @@ RECONNECT_MILLISECONDS = 20
 MOST_QUEUED_FRAMES = 1000  # each way
 
 
-def _configure(socket: "zmq.Socket[bytes] | zmq.asyncio.Socket") -> None:
+def _configure(socket: "zmq.Socket[bytes]") -> None:
     socket.setsockopt(zmq.IMMEDIATE, 1)  # queue for live connections only: a dead drafter shows at once
     socket.setsockopt(zmq.LINGER, 100)  # milliseconds: the last closes get out, a dead drafter holds nobody up
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
@@ -18,7 +19,7 @@ def _configure(socket: "zmq.Socket[bytes] | zmq.asyncio.Socket") -> None:
     socket.setsockopt(zmq.RCVHWM, MOST_QUEUED_FRAMES)
 
 
-def _connect(socket: "zmq.Socket[bytes] | zmq.asyncio.Socket", endpoint: str) -> None:
+def _connect(socket: "zmq.Socket[bytes]", endpoint: str) -> None:
     try:
         socket.connect(endpoint)
     except zmq.ZMQError as error:
@@ -36,15 +37,14 @@ class ZmqChannel:
         _connect(self._socket, endpoint)
 
     def send(self, frames: list[bytes], timeout: float) -> bool:
-        return all(self._send(frame, timeout) for frame in frames)
+        until = time.monotonic() + timeout  # of all together
+        return all(self._send(frame, until) for frame in frames)
 
-    def _send(self, frame: bytes, timeout: float) -> bool:
-        until = 0.0
+    def _send(self, frame: bytes, until: float) -> bool:
         while True:
             try:
                 self._socket.send(frame, zmq.DONTWAIT)
             except zmq.Again:
-                until = until or time.monotonic() + timeout
                 if not self._socket.poll(_milliseconds(until - time.monotonic()), zmq.POLLOUT):
                     return False
             else:
@@ -71,12 +71,17 @@ def _milliseconds(seconds: float) -> int:
 
 
 class AsyncZmqChannel:
-    """The same on an event loop."""
+    """The same on an event loop: the one that first sends."""
 
     def __init__(self, endpoint: str) -> None:
-        self._socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
-        _configure(self._socket)
-        _connect(self._socket, endpoint)
+        # Connected without a loop, so that an unusable endpoint shows where the client is made.
+        self._plain: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        _configure(self._plain)
+        _connect(self._plain, endpoint)
+
+    @cached_property
+    def _socket(self) -> zmq.asyncio.Socket:
+        return zmq.asyncio.Socket.from_socket(self._plain)
 
     async def send(self, frames: list[bytes]) -> None:
         for frame in frames:
@@ -87,4 +92,6 @@ class AsyncZmqChannel:
         return frame
 
     async def close(self) -> None:
-        self._socket.close()
+        if "_socket" in self.__dict__:
+            self._socket.close()
+        self._plain.close()

@@ -86,13 +86,14 @@ class Server:
 def running_server() -> Iterator[Server]:
     """A server on sockets of its own, for as long as the context lasts; nothing is left behind.
 
-    Signals of the terminal don't reach it: who started it stops it. Nor do settings of the environment, which are for
-    other servers. Raises ServerError if it does not start.
+    Signals of the terminal don't reach it: who started it stops it, even by being killed. Nor do settings of the
+    environment, which are for other servers. Raises ServerError if it does not start.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     with tempfile.TemporaryDirectory(prefix="draftd-") as folder:
         endpoint, log = f"ipc://{folder}/draftd.sock", Path(folder, "server.log")
-        command = [sys.executable, "-m", "draftd", "serve", "--data-dir", folder]
+        dies_with_us = ["setpriv", "--pdeathsig", "TERM"]
+        command = [*dies_with_us, sys.executable, "-m", "draftd", "serve", "--data-dir", folder]
         with log.open("w") as log_file:
             process = subprocess.Popen(
                 [*command, "--zmq", endpoint, "--http", "127.0.0.1:0"],

@@ -151,16 +151,20 @@ class Stream:
 
     async def run(self) -> None:
         """Until the verifier ends the stream, or `stop`; answers under way are sent before it returns."""
-        while not self._stopping and (frame := await self._read()) is not None:
-            answer = self._engine.handle(frame)
-            if answer.ticket == 0 or self._engine.indexed(answer.ticket):
-                await self._write(answer.reply)
-                continue
-            task = asyncio.create_task(self._write_when_indexed(answer))
-            self._deferred.add(task)
-            task.add_done_callback(self._deferred.discard)
-        if self._deferred:
-            await asyncio.wait(self._deferred)
+        try:
+            while not self._stopping and (frame := await self._read()) is not None:
+                answer = self._engine.handle(frame)
+                if answer.ticket == 0 or self._engine.indexed(answer.ticket):
+                    await self._write(answer.reply)
+                    continue
+                task = asyncio.create_task(self._write_when_indexed(answer))
+                self._deferred.add(task)
+                task.add_done_callback(self._deferred.discard)
+            if self._deferred:
+                await asyncio.wait(self._deferred)
+        finally:
+            for task in self._deferred:
+                task.cancel()  # the stream is gone, or the server's patience
 
     def stop(self) -> None:
         self._stopping = True

@@ -26,19 +26,27 @@ class Frame(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., hello_reply: _Optional[_Union[HelloReply, _Mapping]] = ..., step: _Optional[_Union[StepBatch, _Mapping]] = ..., reply: _Optional[_Union[StepReply, _Mapping]] = ..., error: _Optional[_Union[Error, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("protocol", "verifier", "incarnation", "accepts")
+    __slots__ = ("protocol", "verifier", "incarnation", "accepts", "tenant", "model", "tokenizer", "vocabulary_size")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     VERIFIER_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ACCEPTS_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    VOCABULARY_SIZE_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     verifier: str
     incarnation: int
     accepts: _containers.RepeatedScalarFieldContainer[_catalogue_pb2.TailKind]
-    def __init__(self, protocol: _Optional[int] = ..., verifier: _Optional[str] = ..., incarnation: _Optional[int] = ..., accepts: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ...) -> None: ...
+    tenant: str
+    model: str
+    tokenizer: str
+    vocabulary_size: int
+    def __init__(self, protocol: _Optional[int] = ..., verifier: _Optional[str] = ..., incarnation: _Optional[int] = ..., accepts: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., tenant: _Optional[str] = ..., model: _Optional[str] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ...) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("protocol", "version", "incarnation", "kinds", "max_nodes", "max_rows", "max_frame_bytes")
+    __slots__ = ("protocol", "version", "incarnation", "kinds", "max_nodes", "max_rows", "max_frame_bytes", "tokenizer", "vocabulary_size")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +54,8 @@ class HelloReply(_message.Message):
     MAX_NODES_FIELD_NUMBER: _ClassVar[int]
     MAX_ROWS_FIELD_NUMBER: _ClassVar[int]
     MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    VOCABULARY_SIZE_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     version: str
     incarnation: int
@@ -53,7 +63,9 @@ class HelloReply(_message.Message):
     max_nodes: int
     max_rows: int
     max_frame_bytes: int
-    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., incarnation: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., max_nodes: _Optional[int] = ..., max_rows: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ...) -> None: ...
+    tokenizer: str
+    vocabulary_size: int
+    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., incarnation: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., max_nodes: _Optional[int] = ..., max_rows: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ...) -> None: ...
 
 class DraftSync(_message.Message):
     __slots__ = ("request", "epoch", "request_id", "tenant", "model", "tokenizer", "adapter", "vocabulary_size", "prompt", "output", "group", "stop_ids", "max_new_tokens", "shape", "max_nodes", "share", "hide_history", "named_corpora", "corpora", "temperature")

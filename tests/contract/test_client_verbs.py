@@ -129,7 +129,7 @@ def test_an_empty_draft_says_which_of_all_reasons(client: ChannelClient, engine:
     assert len(full.draft()) == 1
     assert full.step([4]).reason == Reason.LENGTH_LIMIT
     refused = client.open("e", [1, -7, 2]).draft()
-    assert (refused.reason, refused.status) == (Reason.REFUSED, Status.NEED_SYNC)
+    assert (refused.reason, refused.status) == (Reason.REFUSED, Status.INVALID_TOKEN)
     pair = [client.open("f", TEXT), client.open("g", TEXT)]
     reasons = {draft.reason for draft in client.step({request: [] for request in pair}, budget=1).values()}
     assert reasons == {Reason.NOT_EMPTY, Reason.BUDGET_SPENT}

@@ -78,7 +78,8 @@ struct EngineStatistics {
   std::vector<std::uint64_t> row_errors;   // by Status
   std::uint64_t sessions = 0;
   std::uint64_t verifiers = 0;
-  // Tokens and bytes of own texts, histories, group histories, corpora.
+  // Tokens and bytes of own texts, histories, group histories, corpora. The
+  // bytes of own texts include requests that are closed and not yet shared.
   struct Size {
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;

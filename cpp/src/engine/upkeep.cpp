@@ -150,7 +150,7 @@ EngineStatistics Engine::statistics() const {
     }
   }
   for (const Job& job : s.jobs) {
-    if (job.closed) add(figures.own, job.closed->session.own_index().tokens(), job.closed->bytes);
+    if (job.closed) figures.own.bytes += job.closed->bytes;
   }
   for (const auto& home : s.namespaces) {
     add(figures.history, home->history.tokens(), home->history.memory_size());

@@ -9,7 +9,7 @@ from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft
 from draftd.client.mirror import Mirror
 from draftd.client.opening import opening_message
-from draftd.client.rows import Wish
+from draftd.client.rows import Rows, Wish
 from draftd.client.standing import Answer
 from draftd.config import EngineSettings
 from draftd.engine import Engine
@@ -22,7 +22,7 @@ class Conversation:
     """A core, an engine, and what happens to the frames between them."""
 
     def __init__(self) -> None:
-        self.core = ClientCore("test")
+        self.core = ClientCore("test", Namespace(), 100)
         self.engine = Engine(EngineSettings())
         self.deliver: Callable[[bytes], bytes | None] = lambda frame: self.engine.handle(frame).reply
         self.frames: list[Frame] = []
@@ -31,7 +31,7 @@ class Conversation:
         return self.core.mirrors.open(opening_message(request_id, prompt, Namespace(), 100, {}))
 
     def step(self, *mirrors: Mirror, tokens: list[int] | None = None) -> list[Draft]:
-        exchange = self.core.exchange(list(mirrors), [tokens or []] * len(mirrors), Wish(max_nodes=2))
+        exchange = self.core.exchange(Rows(list(mirrors), [tokens or []] * len(mirrors)), Wish(max_nodes=2))
         answer = self.round_trip(next(exchange))
         while True:
             try:
@@ -40,8 +40,9 @@ class Conversation:
                 return [Draft(end.value, row) for row in range(len(mirrors))]
 
     def post(self, mirror: Mirror, tokens: list[int]) -> None:
-        for frame in self.core.post([mirror], [tokens]).frames:
-            self.send(frame)
+        for outgoing in self.core.post(Rows([mirror], [tokens])):
+            for frame in outgoing.frames:
+                self.send(frame)
 
     def round_trip(self, outgoing: Outgoing) -> Answer:
         for frame in outgoing.frames:
@@ -65,12 +66,17 @@ class Conversation:
 
         self.deliver = lost
 
+    def lose_connection(self, rows: Rows) -> None:
+        """A message that goes out as the connection breaks."""
+        for outgoing in self.core.post(rows):
+            self.core.gave_up(outgoing, Reason.UNREACHABLE)
+
     def restart_drafter(self) -> None:
         self.engine.close()
         self.engine = Engine(EngineSettings())
 
     def wait_until_indexed(self) -> None:
-        outgoing = self.core.post([], [])
+        (outgoing,) = self.core.post(Rows([], []))
         batch = Frame.FromString(outgoing.frames[-1])
         batch.step.wait = True
         answer = self.engine.handle(batch.SerializeToString())
@@ -142,7 +148,7 @@ def test_after_a_restart_other_requests_sync_with_their_next_use_and_once(talk: 
 def test_a_drafter_that_greets_with_another_incarnation_is_told_of_every_request_anew(talk: Conversation) -> None:
     first, second = talk.open("first"), talk.open("second")
     talk.step(first, second)
-    talk.core.gave_up(talk.core.post([first], [[4]]), Reason.UNREACHABLE)
+    talk.lose_connection(Rows([first], [[4]]))
     talk.restart_drafter()
     talk.sent()
     talk.step(first)
@@ -247,7 +253,7 @@ def test_a_close_that_did_not_get_out_goes_with_the_next_frame(talk: Conversatio
     mirror, other = talk.open("closed"), talk.open("open")
     talk.step(mirror, other)
     talk.core.mirrors.close(mirror, CloseReason.FINISHED)
-    talk.core.gave_up(talk.core.post([], []), Reason.UNREACHABLE)
+    talk.lose_connection(Rows([], []))
     talk.sent()
     talk.step(other)
     talk.step(other)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from draftd.client.mirror import Mirror
-from draftd.client.rows import Verified, Wish, fill_commit, verified_rows
+from draftd.client.rows import Rows, Verified, Wish, fill_commit, verified_rows
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, DraftSync, VerifyCommit
 
 
@@ -33,7 +33,7 @@ def commit_of(rows: list[tuple[bool, list[int], Verified]]) -> VerifyCommit:
         mirror.has_tail = has_tail
     commit = VerifyCommit()
     verified = verified_rows(verified for _, _, verified in rows)
-    fill_commit(commit, mirrors, [5] * len(rows), [tokens for _, tokens, _ in rows], verified, max_nodes=3)
+    fill_commit(commit, Rows(mirrors, [tokens for _, tokens, _ in rows], verified), [5] * len(rows), max_nodes=3)
     return commit
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -83,3 +84,12 @@ def test_when_its_server_dies_it_says_so_and_ends() -> None:
         words = demo.last_words()
     assert re.fullmatch(r"draftd: the server ended with status -9: .*\n", words), words
     assert demo.process.returncode == 1
+
+
+def test_killed_it_takes_its_server_and_its_streams_along() -> None:
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        demo = Demo(process)
+        process.kill()
+    _, left = psutil.wait_procs([demo.server, *members_of_session(process.pid)], timeout=20)
+    assert not left
+    shutil.rmtree(demo.folder)  # nobody was left to do it
