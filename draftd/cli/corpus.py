@@ -23,6 +23,9 @@ Url = Annotated[
 Tenant = Annotated[str, typer.Option(help="Tenant it belongs to.")]
 Model = Annotated[str, typer.Option(help="Model it belongs to.")]
 Adapter = Annotated[str, typer.Option(help="Adapter it belongs to.")]
+Tokenizer = Annotated[
+    str | None, typer.Option(metavar="FINGERPRINT", help="Tokenizer it belongs to; default: the model's, or none.")
+]
 
 
 @commands.command("add")
@@ -33,13 +36,14 @@ def add(
     tenant: Tenant = "default",
     model: Model = "default",
     adapter: Adapter = "",
+    tokenizer: Tokenizer = None,
     config: ConfigFile = None,
 ) -> None:
     """Post the documents of all files as one corpus; drafts use it when this returns."""
     from draftd.cli.upload import UploadError, upload
 
     url = f"{_server(http, config)}/add_external_corpus"
-    address = {"corpus_id": corpus_id, "tenant": tenant, "model": model, "adapter": adapter}
+    address = {"corpus_id": corpus_id, **_namespace(tenant, model, adapter, tokenizer)}
     with failing_on(HttpError, UploadError, OSError):
         reply = upload(url, address, files)
     typer.echo(reply["message"])
@@ -51,10 +55,11 @@ def list_corpora(
     tenant: Tenant = "default",
     model: Model = "default",
     adapter: Adapter = "",
+    tokenizer: Tokenizer = None,
     config: ConfigFile = None,
 ) -> None:
     """List the corpora of a tenant's model."""
-    query = urllib.parse.urlencode({"tenant": tenant, "model": model, "adapter": adapter})
+    query = urllib.parse.urlencode(_namespace(tenant, model, adapter, tokenizer))
     with failing_on(HttpError):
         reply = call(f"{_server(http, config)}/list_external_corpora?{query}")
     table = Table("corpus", "tokens")
@@ -71,13 +76,19 @@ def remove(
     tenant: Tenant = "default",
     model: Model = "default",
     adapter: Adapter = "",
+    tokenizer: Tokenizer = None,
     config: ConfigFile = None,
 ) -> None:
     """Remove a corpus; no draft uses it when this returns."""
-    body = {"corpus_id": corpus_id, "tenant": tenant, "model": model, "adapter": adapter}
+    body = {"corpus_id": corpus_id, **_namespace(tenant, model, adapter, tokenizer)}
     with failing_on(HttpError):
         reply = call(f"{_server(http, config)}/remove_external_corpus", json.dumps(body).encode())
     typer.echo(reply["message"])
+
+
+def _namespace(tenant: str, model: str, adapter: str, tokenizer: str | None) -> dict[str, str]:
+    stated = {} if tokenizer is None else {"tokenizer": tokenizer}
+    return {"tenant": tenant, "model": model, "adapter": adapter} | stated
 
 
 def _server(url: str | None, config: Path | None) -> str:

@@ -26,6 +26,8 @@ def call(url: str, body: bytes | IO[bytes] | None = None, length: int = 0, timeo
     except urllib.error.URLError as error:
         reason = error.reason
         raise HttpError(f"{url}: {in_words(reason) if isinstance(reason, Exception) else reason}") from None
+    except http.client.BadStatusLine:
+        raise HttpError(f"{url}: not an HTTP server") from None
     except (OSError, http.client.HTTPException) as error:
         raise HttpError(f"{url}: {in_words(error)}") from None
     except ValueError as error:

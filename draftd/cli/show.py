@@ -9,7 +9,9 @@ from draftd.cli.failure import failing_on
 
 
 def replay(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Recorded traffic, .jsonl or .jsonl.gz.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", dir_okay=False, help="Recorded traffic, .jsonl or .jsonl.gz.")
+    ],
     endpoint: Annotated[
         str | None, typer.Option(metavar="URL", help="A server: ipc://, tcp://, grpc:// or unix:; default: in process.")
     ] = None,
@@ -30,7 +32,8 @@ def replay(
     from draftd.ingest import IngestError
     from draftd.replay import ReplayError, TraceError, run
 
-    with failing_on(IngestError, ReplayError, TraceError):
+    # ValueError: an argument that a client can't mean, or text that can't be sent. RecursionError: nested too deep.
+    with failing_on(IngestError, ReplayError, TraceError, ValueError, RecursionError):
         run(
             files,
             endpoint=endpoint,

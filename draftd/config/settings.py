@@ -59,7 +59,7 @@ class EngineSettings(Section):
         default=mebibytes(4096),
         ge=1 << 20,
         le=120 << 30,  # a request stays below the 2^31 positions of an index
-        description="Most bytes of open requests and shared history together.",
+        description="Most bytes of open requests and shared history together; at least history_limit.",
     )
     history_limit: ByteSize = Field(
         default=mebibytes(512),

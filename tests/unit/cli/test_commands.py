@@ -72,3 +72,7 @@ def test_replay_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
     assert "--budget" in only_line(draftd("replay", absent, "--budget", "0"))
     assert "not both" in only_line(draftd("replay", absent, "--budget", "4", "--mean-budget", "4"))
     assert "draftd corpus add" in only_line(draftd("replay", absent, "--endpoint", "ipc:///x", "--corpus", absent))
+    assert "directory" in only_line(draftd("replay", tmp_path))
+    deep = tmp_path / "deep.jsonl"
+    deep.write_text("[" * 200_000)
+    assert "recursion" in only_line(draftd("replay", deep))
