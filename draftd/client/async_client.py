@@ -185,7 +185,7 @@ class AsyncClient:
                 answer = Reason.LATE
                 async with asyncio.timeout_at(until):
                     answer = await future
-            elif self._closed:
+            elif self._has_ended():
                 answer = Reason.CLOSED
         except TimeoutError:
             pass  # late
@@ -197,6 +197,8 @@ class AsyncClient:
 
     async def _send(self, outgoing: Outgoing, until: float) -> bool:
         """False: there was no connection, or no room, in time, or the client was closed meanwhile."""
+        if self._has_ended():
+            return False
         if self._reader is None:
             self._reader = asyncio.create_task(self._read(), name="draftd-client-reader")
         try:
@@ -205,10 +207,13 @@ class AsyncClient:
         except TimeoutError:
             return False
         except asyncio.CancelledError:
-            if not self._closed or _is_cancelled():
+            if not self._has_ended() or _is_cancelled():
                 raise
             return False  # the channel's close took what was about to be sent; nobody cancelled the caller
         return True
+
+    def _has_ended(self) -> bool:
+        return self._closed  # asked anew after every wait
 
     async def _read(self) -> None:
         while True:

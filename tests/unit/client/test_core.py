@@ -1,97 +1,11 @@
 """The rules of keeping mirrors in step, against a real engine, with frames that get lost, late and mixed up."""
 
-from collections.abc import Callable
-
 import pytest
 
-from draftd.client import Namespace, Reason, Status
-from draftd.client.core import ClientCore, Outgoing
-from draftd.client.draft import Draft
-from draftd.client.mirror import Mirror
-from draftd.client.opening import opening_message
-from draftd.client.rows import Rows, Wish
-from draftd.client.standing import Answer
-from draftd.config import EngineSettings
-from draftd.engine import Engine
+from draftd.client import Reason, Status
+from draftd.client.rows import Rows
 from draftd.wire import CloseReason, Error, Frame, StepReply
-
-REPEATING = [1, 2, 3, 4, 5, 1, 2, 3]  # goes on with 4, 5
-
-
-class Conversation:
-    """A core, an engine, and what happens to the frames between them."""
-
-    def __init__(self) -> None:
-        self.core = ClientCore("test", Namespace(), 100)
-        self.engine = Engine(EngineSettings())
-        self.deliver: Callable[[bytes], bytes | None] = lambda frame: self.engine.handle(frame).reply
-        self.frames: list[Frame] = []
-
-    def open(self, request_id: str = "r", prompt: list[int] = REPEATING) -> Mirror:
-        return self.core.mirrors.open(opening_message(request_id, prompt, Namespace(), 100, {}))
-
-    def step(self, *mirrors: Mirror, tokens: list[int] | None = None) -> list[Draft]:
-        exchange = self.core.exchange(Rows(list(mirrors), [tokens or []] * len(mirrors)), Wish(max_nodes=2))
-        answer = self.round_trip(next(exchange))
-        while True:
-            try:
-                answer = self.round_trip(exchange.send(answer))
-            except StopIteration as end:
-                return [Draft(end.value, row) for row in range(len(mirrors))]
-
-    def post(self, mirror: Mirror, tokens: list[int]) -> None:
-        for outgoing in self.core.post(Rows([mirror], [tokens])):
-            for frame in outgoing.frames:
-                self.send(frame)
-
-    def round_trip(self, outgoing: Outgoing) -> Answer:
-        for frame in outgoing.frames:
-            answered = self.send(frame)
-        if answered is not None and answered[0] == outgoing.step:
-            return answered[1]
-        self.core.gave_up(outgoing, Reason.LATE)
-        return Reason.LATE
-
-    def send(self, frame: bytes) -> tuple[int, StepReply | Error] | None:
-        self.frames.append(Frame.FromString(frame))
-        reply = self.deliver(frame)
-        return None if reply is None else self.core.receive(reply)
-
-    def lose_next(self) -> None:
-        """The next frame reaches nobody."""
-        deliver = self.deliver
-
-        def lost(_frame: bytes) -> None:
-            self.deliver = deliver
-
-        self.deliver = lost
-
-    def lose_connection(self, rows: Rows) -> None:
-        """A message that goes out as the connection breaks."""
-        for outgoing in self.core.post(rows):
-            self.core.gave_up(outgoing, Reason.UNREACHABLE)
-
-    def restart_drafter(self) -> None:
-        self.engine.close()
-        self.engine = Engine(EngineSettings())
-
-    def wait_until_indexed(self) -> None:
-        (outgoing,) = self.core.post(Rows([], []))
-        batch = Frame.FromString(outgoing.frames[-1])
-        batch.step.wait = True
-        answer = self.engine.handle(batch.SerializeToString())
-        assert self.engine.wait_indexed(answer.ticket, timeout=30)
-
-    def sent(self) -> list[str]:
-        """What went out since the last call, for example ["hello", "sync commit"]."""
-        names = []
-        for frame in self.frames:
-            parts = [
-                part for part in ("close", "sync", "commit") if part in {f.name for f, _ in frame.step.ListFields()}
-            ]
-            names.append("hello" if frame.HasField("hello") else " ".join(parts))
-        self.frames.clear()
-        return names
+from tests.unit.client.conversation import REPEATING, Conversation
 
 
 @pytest.fixture
@@ -205,7 +119,7 @@ def test_a_need_sync_older_than_the_sync_is_ignored(talk: Conversation) -> None:
 
 
 def test_a_commit_with_an_id_that_is_no_token_is_taken_by_neither_side(talk: Conversation) -> None:
-    mirror, other = talk.open("bad"), talk.open("good")
+    mirror, other = talk.open("bad", vocabulary_size=100), talk.open("good", vocabulary_size=100)
     talk.step(mirror, other)
     refused, served = talk.step(mirror, other, tokens=[4, 100])
     assert (refused.reason, refused.status) == (Reason.REFUSED, Status.INVALID_TOKEN)
@@ -218,7 +132,7 @@ def test_a_commit_with_an_id_that_is_no_token_is_taken_by_neither_side(talk: Con
 
 
 def test_a_refused_opening_is_not_repeated_and_says_why(talk: Conversation) -> None:
-    mirror = talk.open(prompt=[1, 100, 2])
+    mirror = talk.open(prompt=[1, 100, 2], vocabulary_size=100)
     for _ in range(3):
         (draft,) = talk.step(mirror, tokens=[3])
         assert draft.reason == Reason.REFUSED
@@ -273,14 +187,6 @@ def test_a_request_closed_while_the_drafter_was_away_is_shared_whole(talk: Conve
     talk.wait_until_indexed()
     (draft,) = talk.step(other, tokens=[62, 63])
     assert 64 in draft.tokens.tolist()
-
-
-def test_re_syncs_of_much_text_are_spread_over_steps(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("draftd.client.mirrors.SYNC_BYTES_PER_STEP", 4 * len(REPEATING))
-    mirrors = [talk.open(str(number)) for number in range(3)]
-    reasons = [[draft.reason for draft in talk.step(*mirrors)] for _ in range(3)]
-    served = [row.count(Reason.NOT_EMPTY) for row in reasons]
-    assert served == [1, 2, 3]
 
 
 def test_unasked_tails_and_unknown_frames_are_skipped_and_counted(talk: Conversation) -> None:
