@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from draftd.client import Namespace
 from draftd.client.local import LocalClient
-from draftd.observe.metrics import ACCEPTANCE, COUNTERS, GAUGES, LATENCY
+from draftd.observe.metrics import ACCEPTANCE, COUNTERS, COVERAGE, GAUGES, LATENCY
 from tests.unit.http.conftest import Endpoint, Start
 
 Samples = dict[tuple[str, str], float]  # by name and the value of its label
@@ -44,7 +44,7 @@ async def test_version(endpoint: Endpoint) -> None:
 
 async def test_every_documented_metric_is_there(endpoint: Endpoint) -> None:
     text = (await endpoint.http.get("/metrics")).text
-    for figure in (*COUNTERS, *GAUGES, LATENCY, ACCEPTANCE):
+    for figure in (*COUNTERS, *GAUGES, COVERAGE, LATENCY, ACCEPTANCE):
         assert f"# HELP {figure.name}" in text
 
 
