@@ -84,6 +84,8 @@ def string_field(fields: dict[str, Any], name: str, default: Default) -> str | D
         return default
     if not isinstance(value, str):
         raise IngestError(f"{name}: should be a string")
+    if not value.isprintable():  # it is written to logs and replies, a line each
+        raise IngestError(f"{name}: {value!a} has characters that can't be printed")
     return value
 
 

@@ -20,6 +20,10 @@ class Namespace:
         for field in ("tenant", "model"):
             if not getattr(self, field):
                 raise ValueError(f"namespace: {field} is empty; name one, or leave it out for 'default'")
+        for field in ("tenant", "model", "tokenizer", "adapter"):
+            # Names are written to logs and messages, a line each.
+            if not (getattr(self, field) or "").isprintable():
+                raise ValueError(f"namespace: {field} {getattr(self, field)!a} has characters that can't be printed")
         if self.tokenizer == "":
             raise ValueError("namespace: tokenizer is empty; give its fingerprint, or None for token ids as they are")
 

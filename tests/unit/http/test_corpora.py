@@ -1,6 +1,7 @@
 """The calls on external corpora: replies field by field, and what becomes of wrong ones."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -252,3 +253,12 @@ async def test_a_loader_that_is_killed_leaves_the_id_free(endpoint: Endpoint, tm
                 loading.result(30)
     assert await endpoint.counts() == {}
     assert (await endpoint.add(corpus_id="docs", token_chunks=[[1]]))[0] == 200
+
+
+@pytest.mark.parametrize("field", ["corpus_id", "file_path", "tenant"])
+async def test_a_name_that_cannot_be_printed_is_the_clients_mistake(endpoint: Endpoint, field: str) -> None:
+    content = {} if field == "file_path" else {"token_chunks": [[1, 2]]}
+    body = json.dumps({field: "\ud800"} | content)  # escaped, as a client could send it
+    response = await endpoint.http.post("/add_external_corpus", content=body)
+    assert response.status_code == 400
+    assert field in response.json()["message"]

@@ -9,6 +9,13 @@ def test_an_empty_name_is_refused_with_the_field(field: str) -> None:
         Namespace(**{field: ""})
 
 
+@pytest.mark.parametrize("field", ["tenant", "model", "tokenizer", "adapter"])
+@pytest.mark.parametrize("name", ["two\nlines", "\ud800", "bell\a"])
+def test_a_name_that_cannot_be_printed_is_refused_with_the_field(field: str, name: str) -> None:
+    with pytest.raises(ValueError, match=f"namespace: {field} .* can't be printed"):
+        Namespace(**{field: name})
+
+
 def test_a_namespace_without_tokenizer_differs_from_one_with() -> None:
     assert Namespace() != Namespace(tokenizer="3f2a")
 
