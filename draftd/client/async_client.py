@@ -7,7 +7,7 @@ from typing import Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from draftd.client.channel import AsyncChannel, ChannelError, grpc_target
+from draftd.client.channel import AsyncChannel, ChannelError, checked_deadline, grpc_target
 from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft, Tails, drafts_of
 from draftd.client.grpc_channel import AsyncGrpcChannel
@@ -36,10 +36,8 @@ class AsyncClient:
         deadline: float = 0.005,
         vocabulary_size: int = 0,
     ) -> None:
-        if deadline <= 0:
-            raise ValueError(f"deadline is {deadline}; give seconds above 0")
         self.namespace = namespace
-        self.deadline = deadline  # seconds, of every call
+        self.deadline = checked_deadline(deadline)  # seconds, of every call
         self._vocabulary_size = vocabulary_size
         self._core = ClientCore(verifier, namespace, vocabulary_size)
         target = grpc_target(endpoint)
@@ -63,7 +61,9 @@ class AsyncClient:
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
         mirror = self._core.mirrors.open(opening)
         if wait:
-            await self._ask(Rows([], []), None, self.deadline if deadline is None else deadline, opening=mirror)
+            await self._ask(
+                Rows([], []), None, self.deadline if deadline is None else checked_deadline(deadline), opening=mirror
+            )
         else:
             await self._post(Rows([], []), opening=mirror)
         return AsyncRequest(self, mirror)
@@ -110,7 +110,7 @@ class AsyncClient:
 
     async def check(self, deadline: float = 1.0) -> Health:
         """Ask the drafter for a sign of life, waiting up to `deadline` seconds, also while the breaker is open."""
-        await self._ask(Rows([], []), None, deadline, insist=True)
+        await self._ask(Rows([], []), None, checked_deadline(deadline), insist=True)
         return self.health()
 
     async def close(self) -> None:

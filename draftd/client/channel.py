@@ -7,6 +7,16 @@ class ChannelError(Exception):
     """The connection is gone and with it every frame under way. The next send tries a new one."""
 
 
+LONGEST_DEADLINE = 86_400.0  # seconds; sockets count milliseconds in 32 bits
+
+
+def checked_deadline(seconds: float) -> float:
+    """Raises ValueError for what no call can wait."""
+    if not 0 < seconds <= LONGEST_DEADLINE:
+        raise ValueError(f"deadline is {seconds}; give seconds above 0, and at most {LONGEST_DEADLINE:.0f}")
+    return seconds
+
+
 class Channel(Protocol):
     """Used by one thread at a time. Timeouts are in seconds; 0 never waits."""
 

@@ -7,7 +7,7 @@ from typing import Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from draftd.client.channel import Channel, grpc_target
+from draftd.client.channel import Channel, checked_deadline, grpc_target
 from draftd.client.core import ClientCore
 from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
@@ -31,11 +31,12 @@ class ChannelClient:
     def __init__(
         self, channel: Channel, namespace: Namespace, *, verifier: str, deadline: float, vocabulary_size: int
     ) -> None:
-        if deadline <= 0:
+        try:
+            self.deadline = checked_deadline(deadline)  # seconds, of every call
+        except ValueError:
             channel.close()
-            raise ValueError(f"deadline is {deadline}; give seconds above 0")
+            raise
         self.namespace = namespace
-        self.deadline = deadline  # seconds, of every call
         self._vocabulary_size = vocabulary_size
         self._core = ClientCore(verifier, namespace, vocabulary_size)
         self._line = Line(channel, self._core)
@@ -150,7 +151,7 @@ class ChannelClient:
         self.close()
 
     def _until(self, deadline: float | None = None) -> float:
-        return time.monotonic() + (self.deadline if deadline is None else deadline)
+        return time.monotonic() + (self.deadline if deadline is None else checked_deadline(deadline))
 
 
 class Client(ChannelClient):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -28,12 +30,24 @@ class Wish:
     min_survival: float = 0.0
 
     def __post_init__(self) -> None:
+        # Engines compute budgets with numpy: its integers are made Python's.
+        object.__setattr__(self, "max_nodes", whole("max_nodes", self.max_nodes))
         if not 1 <= self.max_nodes <= MOST_NODES:
             raise ValueError(f"{self.max_nodes} nodes of one request were asked for; ask for 1 to {MOST_NODES}")
-        if self.budget is not None and not 1 <= self.budget < 2**32:
-            raise ValueError(f"budget is {self.budget}; give at least 1, or None for no limit over the batch")
+        if self.budget is not None:
+            object.__setattr__(self, "budget", whole("budget", self.budget))
+            if not 1 <= self.budget < 2**32:
+                raise ValueError(f"budget is {self.budget}; give at least 1, or None for no limit over the batch")
         if not 0.0 <= self.min_survival <= 1.0:
             raise ValueError(f"min_survival is {self.min_survival}; a probability is between 0 and 1")
+
+
+def whole(name: str, value: SupportsIndex) -> int:
+    """Raises ValueError for anything but an integer, of Python's kind or numpy's."""
+    try:
+        return index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}; give a whole number") from None
 
 
 class RowColumns:
@@ -150,11 +164,12 @@ def _fill_verified(commit: VerifyCommit, verified: Sequence[Verified]) -> None:
 def verified_rows(verified: Iterable[Verified]) -> list[Verified] | None:
     """Checked; None when everything was verified, which is the usual case.
 
-    Raises ValueError for a negative number of verified nodes.
+    Raises ValueError for what is neither a number of nodes nor one flag per node.
     """
     rows = list(verified)
     for row in rows:
-        if isinstance(row, (int, np.integer)) and row < 0:
+        is_count = isinstance(row, (int, np.integer)) and 0 <= row < 2**31
+        if row is not None and not is_count and not isinstance(row, (Sequence, np.ndarray)):
             raise ValueError(
                 f"verified is {row}; give how many nodes were verified, one flag per node, or None for all"
             )

@@ -20,10 +20,10 @@ class Opener:
     namespaces: Namespaces
     memory_limit: int  # bytes
 
-    def open(self, verifier: int, sync: DraftSync, now: float) -> RowError | None:
+    def open(self, verifier: int, sync: DraftSync, now: float, *, takes_trees: bool) -> RowError | None:
         """Opens the request, or answers the error of its row; then nothing is changed."""
         try:
-            status, message = self._open(verifier, sync, now)
+            status, message = self._open(verifier, sync, now, takes_trees)
         except TokenizerMismatch as mismatch:
             status, message = Status.TOKENIZER_MISMATCH, str(mismatch)
         except UnknownCorpus as unknown:
@@ -34,7 +34,7 @@ class Opener:
             return None
         return RowError(request=sync.request, epoch=sync.epoch, status=status, message=message)
 
-    def _open(self, verifier: int, sync: DraftSync, now: float) -> tuple[Status, str]:
+    def _open(self, verifier: int, sync: DraftSync, now: float, takes_trees: bool) -> tuple[Status, str]:
         _check_fields(sync)
         namespace = Namespace(sync.tenant, sync.model, sync.tokenizer or None, sync.adapter)
         self.namespaces.check_tokenizer(namespace, sync.vocabulary_size)
@@ -48,7 +48,7 @@ class Opener:
             output=sync.output,
             stop_ids=sync.stop_ids,
             max_new_tokens=sync.max_new_tokens if sync.HasField("max_new_tokens") else None,
-            chain=sync.shape == Shape.SHAPE_CHAIN,
+            chain=sync.shape == Shape.SHAPE_CHAIN or not takes_trees,
             max_nodes=sync.max_nodes,
             share=sync.share,
             group=sync.group,

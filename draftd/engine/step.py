@@ -7,7 +7,6 @@ the whole batch, on columns that pass through Python unread.
 
 import logging
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from draftd.config import EngineSettings
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
 from draftd.engine.statistics import Counters, Statistics, collect
+from draftd.engine.verifiers import Verifier, Verifiers
 from draftd.wire import (
     PROTOCOL,
     DraftClose,
@@ -73,8 +73,7 @@ class Engine:
         self._namespaces = Namespaces(self._core, settings.max_corpora)
         self._opener = Opener(self._core, self._namespaces, settings.memory_limit)
         self._counters = Counters()
-        self._last_seen: dict[int, float] = {}  # verifiers that said hello, by incarnation
-        self._lock = threading.Lock()  # guards _last_seen
+        self._verifiers = Verifiers()
 
     def handle(self, frame: bytes, *, shed: bool = False) -> Answer:
         """Answers one frame. Never raises for what a peer sent: that becomes an Error frame, and is counted.
@@ -117,8 +116,7 @@ class Engine:
     def _hello(self, hello: Hello) -> Answer:
         if hello.protocol != PROTOCOL:
             raise Rejected(Status.UNSUPPORTED_VERSION, f"protocol {hello.protocol}; this drafter speaks {PROTOCOL}")
-        with self._lock:
-            self._last_seen[hello.incarnation] = self._clock()
+        self._verifiers.greet(hello, self._clock())
         _log.debug("verifier %r says hello, incarnation %016x", hello.verifier, hello.incarnation)
         tokenizer = self._namespaces.tokenizer_of(hello.tenant, hello.model)
         reply = HelloReply(
@@ -137,7 +135,7 @@ class Engine:
     def _step(self, batch: StepBatch, shed: bool) -> Answer:
         now = self._clock()
         verifier = batch.verifier
-        self._check(batch, now)
+        takes_trees = self._check(batch, now).takes_trees
         columns = _columns(batch.commit, shed)
         errors: list[RowError] = []
 
@@ -146,7 +144,7 @@ class Engine:
                 batch.close, self._core.close(verifier, batch.close.request, batch.close.epoch, now)
             )
         for sync in batch.sync:
-            if error := self._opener.open(verifier, sync, now):
+            if error := self._opener.open(verifier, sync, now, takes_trees=takes_trees):
                 self._counters.sync_refused(Status(error.status))
                 errors.append(error)
         began = time.perf_counter()
@@ -167,12 +165,11 @@ class Engine:
         self._fill(reply.tail, batch.commit, tails, shed)
         return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)
 
-    def _check(self, batch: StepBatch, now: float) -> None:
-        """Refuses a batch as a whole, before any of it is applied."""
-        with self._lock:
-            if batch.verifier not in self._last_seen:
-                raise Rejected(Status.NEED_HELLO, "unknown verifier: say hello, then sync the requests anew")
-            self._last_seen[batch.verifier] = now
+    def _check(self, batch: StepBatch, now: float) -> Verifier:
+        """Refuses a batch as a whole, before any of it is applied; or says whose it is."""
+        verifier = self._verifiers.heard(batch.verifier, now)
+        if verifier is None:
+            raise Rejected(Status.NEED_HELLO, "unknown verifier: say hello, then sync the requests anew")
         if batch.step == 0:
             raise Rejected(Status.MALFORMED, "step 0 is for tails nobody asked for")
         rows = len(batch.commit.request) // 4
@@ -185,6 +182,7 @@ class Engine:
             raise Rejected(
                 Status.MALFORMED, f"close: columns request and epoch do not have {closes} entries, as reason"
             )
+        return verifier
 
     def _fill(self, tail: DraftTail, commit: VerifyCommit, tails: native.Tails, shed: bool) -> None:
         tail.request = commit.request
@@ -222,10 +220,7 @@ class Engine:
     def expire(self) -> int:
         """Drops verifiers and requests silent for longer than engine.session_ttl; how many requests."""
         now = self._clock()
-        with self._lock:
-            silent = [key for key, seen in self._last_seen.items() if seen < now - self._settings.session_ttl]
-            for incarnation in silent:
-                del self._last_seen[incarnation]
+        self._verifiers.forget_silent(now - self._settings.session_ttl)
         return self._core.expire(now)
 
     def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:

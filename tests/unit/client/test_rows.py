@@ -21,9 +21,16 @@ def test_a_wish_nobody_can_have_is_an_error_that_says_what(arguments: dict[str, 
         Wish(**arguments)  # type: ignore[arg-type]
 
 
-def test_a_negative_number_of_verified_nodes_is_an_error() -> None:
-    with pytest.raises(ValueError, match="verified is -3"):
-        verified_rows([None, -3])
+def test_a_wish_may_come_from_numpy() -> None:
+    assert Wish(np.int64(8), np.uint16(9)) == Wish(8, 9)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"max_nodes is 1.5; give a whole number"):
+        Wish(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("verified", [-3, 2**31, 1.5])
+def test_what_is_no_number_of_nodes_and_no_flags_is_an_error(verified: Verified) -> None:
+    with pytest.raises(ValueError, match=f"verified is {verified}"):
+        verified_rows([None, verified])
 
 
 def commit_of(rows: list[tuple[bool, list[int], Verified]]) -> VerifyCommit:
