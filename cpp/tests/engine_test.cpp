@@ -1,6 +1,7 @@
 #include "draftd/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <numeric>
@@ -99,6 +100,7 @@ BOOST_AUTO_TEST_CASE(what_is_acknowledged_as_indexed_is_seen_by_the_next_query) 
 BOOST_AUTO_TEST_CASE(steps_openings_and_indexing_may_run_at_the_same_time) {
   Engine engine(kAmple, true);
   engine.create_namespace();
+  std::atomic<int> refused = 0;  // Boost.Test's own checks are for one thread
   const auto live = [&](std::uint64_t incarnation) {
     Verifier verifier(engine, incarnation);
     for (Token round = 0; round < 50; ++round) {
@@ -106,7 +108,7 @@ BOOST_AUTO_TEST_CASE(steps_openings_and_indexing_may_run_at_the_same_time) {
       for (std::uint32_t length = 1000; length < 1010; ++length) {
         const std::vector<Token> token{static_cast<Token>(length)};
         const Tail tail = verifier.step(1, length, token, 8);
-        BOOST_REQUIRE(tail.status == Status::kOk);
+        if (tail.status != Status::kOk) ++refused;
       }
       verifier.close(1);
       engine.expire(0.0);
@@ -126,6 +128,7 @@ BOOST_AUTO_TEST_CASE(steps_openings_and_indexing_may_run_at_the_same_time) {
   live(1);
   other.join();
   corpora.join();
+  BOOST_CHECK_EQUAL(refused.load(), 0);
   BOOST_CHECK(engine.wait_indexed(engine.ticket(), 60.0));
 }
 

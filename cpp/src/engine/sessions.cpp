@@ -68,7 +68,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   verifier.last_seen = now;
   if (SessionEntry* const before = s.find(request.verifier, request.request)) {
     if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
-    s.retire(s.take(verifier, request.request), retired);
+    s.retire(Storage::take(verifier, request.request), retired);
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
   s.index_inline(request.verifier, request.request, entry);
@@ -87,7 +87,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
   }
   Verifier& known = s.verifiers[verifier];
   known.last_seen = now;
-  closed = s.take(known, request);
+  closed = Storage::take(known, request);
   closed->last_used = now;
 
   const auto sum = [](const std::vector<std::uint64_t>& counts) {
@@ -116,7 +116,7 @@ std::size_t Engine::expire(double now) {
     for (const auto& [request, entry] : verifier->second.sessions) {
       if (verifier->second.last_seen < oldest || entry->last_used < oldest) idle.push_back(request);
     }
-    for (const std::uint32_t request : idle) s.retire(s.take(verifier->second, request), retired);
+    for (const std::uint32_t request : idle) s.retire(Storage::take(verifier->second, request), retired);
     const bool gone = verifier->second.last_seen < oldest;
     verifier = gone ? s.verifiers.erase(verifier) : std::next(verifier);
   }

@@ -93,7 +93,7 @@ struct Engine::Storage {
   void index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry);
   void account(SessionEntry& entry);
   // Takes a session out; its bytes count until it is retired.
-  std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
+  static std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
   void retire(std::unique_ptr<SessionEntry> entry, Retired& retired);
 
   // memory.cpp
