@@ -51,6 +51,7 @@ struct Acceptance {
   std::vector<std::uint64_t> accepted;
 
   void add(const Acceptance& other);
+  void clear();  // keeps its memory
 };
 
 class Session {
@@ -96,8 +97,8 @@ class Session {
   std::span<const Token> text() const { return {tokens_.data(), stopped() ? stop_ : tokens_.size()}; }
   std::span<const Token> output() const { return text().subspan(prompt_); }
   const Acceptance& acceptance() const { return acceptance_; }
-  // Moves out what was counted since the last call.
-  Acceptance take_unreported();
+  // Adds what was counted since the last call.
+  void report(Acceptance& total);
   std::size_t memory_size() const;
 
  private:
@@ -129,6 +130,7 @@ class Session {
   std::vector<DraftNode> tail_;
   Acceptance acceptance_;  // of the whole request
   Acceptance unreported_;
+  std::vector<std::uint16_t> depths_;  // of the tail's nodes; kept for its memory
 };
 
 }  // namespace draftd

@@ -94,7 +94,7 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
   if (taken) {
     entry->last_used = now;
     index_inline(verifier, step.request[row], *entry);
-    statistics.acceptance.add(entry->session.take_unreported());
+    entry->session.report(statistics.acceptance);
   } else {
     count(statistics.row_errors, static_cast<std::size_t>(commit.status), std::uint64_t{1});
   }

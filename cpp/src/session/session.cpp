@@ -36,6 +36,12 @@ void Acceptance::add(const Acceptance& other) {
   add_each(accepted, other.accepted);
 }
 
+void Acceptance::clear() {
+  steps = drafts = covered = 0;
+  verified.clear();
+  accepted.clear();
+}
+
 Session::Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt,
                  std::span<const Token> output)
     : epoch_(epoch), options_(std::move(options)), tokens_(prompt.begin(), prompt.end()), prompt_(prompt.size()) {
@@ -115,24 +121,24 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
       std::find_first_of(tokens.begin(), tokens.end(), options_.stop_ids.begin(), options_.stop_ids.end());
   const auto counted = static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
 
-  Acceptance step;
-  step.drafts = 1;
-  std::vector<std::size_t> depths(tail_.size());
   std::int32_t reached = -1;
+  depths_.resize(tail_.size());
   for (std::size_t node = 0; node < tail_.size(); ++node) {
     const std::int16_t parent = tail_[node].parent;
-    const std::size_t depth = parent < 0 ? 1 : depths[static_cast<std::size_t>(parent)] + 1;
-    depths[node] = depth;
+    const std::size_t depth = parent < 0 ? 1 : depths_[static_cast<std::size_t>(parent)] + std::size_t{1};
+    depths_[node] = static_cast<std::uint16_t>(depth);
     if (!went_through(node)) continue;
-    count_at(step.verified, depth);
-    if (parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1]) {
-      count_at(step.accepted, depth);
-      reached = static_cast<std::int32_t>(node);
+    const bool accepted = parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1];
+    if (accepted) reached = static_cast<std::int32_t>(node);
+    for (Acceptance* const sum : {&acceptance_, &unreported_}) {
+      count_at(sum->verified, depth);
+      if (accepted) count_at(sum->accepted, depth);
     }
   }
-  step.covered = reached < 0 ? 0 : 1;
-  acceptance_.add(step);
-  unreported_.add(step);
+  for (Acceptance* const sum : {&acceptance_, &unreported_}) {
+    ++sum->drafts;
+    sum->covered += reached < 0 ? 0 : 1;
+  }
   tail_base_ = Verified::kNoTail;
 }
 
@@ -191,7 +197,10 @@ Session::Standing Session::standing_in(const Index& index) {
   return {place.cursor, std::accumulate(place.lengths.begin(), place.lengths.end(), std::uint32_t{0})};
 }
 
-Acceptance Session::take_unreported() { return std::exchange(unreported_, {}); }
+void Session::report(Acceptance& total) {
+  total.add(unreported_);
+  unreported_.clear();
+}
 
 std::size_t Session::memory_size() const {
   return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
