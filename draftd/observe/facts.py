@@ -11,6 +11,14 @@ _log = logging.getLogger("draftd")
 REGISTRY = CollectorRegistry()
 _LOADS = Counter("draftd_corpus_loads", "Corpora offered, by what became of them", ["outcome"], registry=REGISTRY)
 _REMOVALS = Counter("draftd_corpus_removals", "Corpora removed", registry=REGISTRY)
+_SEALED = Counter("draftd_history_seals", "Heads of histories made into segments", registry=REGISTRY)
+_MERGES = Counter("draftd_segment_merges", "Rebuilds of several segments into one", registry=REGISTRY)
+_DELETED = Counter("draftd_deleted_documents", "Documents deleted on request", registry=REGISTRY)
+_EXPIRED = Counter("draftd_expired_documents", "Documents of histories past their age or bytes", registry=REGISTRY)
+_OVER_LIMIT = Counter("draftd_limits_reached", "Work put off or refused by a limit on bytes", registry=REGISTRY)
+_QUARANTINED = Counter("draftd_quarantined", "Damaged collections put aside", registry=REGISTRY)
+_TRUNCATED = Counter("draftd_truncated_journals", "Journals cut where they were torn", registry=REGISTRY)
+_UNWRITTEN = Counter("draftd_journal_failures", "Flushes that could not be written to a journal", registry=REGISTRY)
 for _outcome in ("published", "refused", "failed"):
     _LOADS.labels(_outcome)  # shown as 0 until it happens
 
@@ -44,6 +52,54 @@ def corpus_failed(error: BaseException) -> None:
 def corpus_removed(key: str, tokens: int) -> None:
     _REMOVALS.inc()
     _log.info("corpus %s removed: %d tokens", key, tokens)
+
+
+def collections_restored(count: int, tokens: int, seconds: float) -> None:
+    _log.info("%d collections restored: %d tokens in %.2f s", count, tokens, seconds)
+
+
+def history_sealed(key: str, tokens: int, seconds: float) -> None:
+    _SEALED.inc()
+    _log.info("%s: %d tokens sealed in %.2f s", key, tokens, seconds)
+
+
+def segments_merged(key: str, segments: int, tokens: int, seconds: float) -> None:
+    _MERGES.inc()
+    _log.info("%s: %d segments merged into one of %d tokens in %.2f s", key, segments, tokens, seconds)
+
+
+def documents_deleted(key: str, documents: int, seconds: float) -> None:
+    _DELETED.inc(documents)
+    _log.info("%s: %d documents deleted in %.2f s", key, documents, seconds)
+
+
+def documents_expired(key: str, documents: int, why: str) -> None:
+    _EXPIRED.inc(documents)
+    _log.info("%s: %d documents expired: %s", key, documents, why)
+
+
+def limit_reached(what: str, why: str) -> None:
+    _OVER_LIMIT.inc()
+    _log.warning("%s: %s", what, why)
+
+
+def maintenance_failed(key: str, error: BaseException) -> None:
+    _log.error("%s: maintenance failed and is tried again: %s", key, error)
+
+
+def quarantined(path: Path, why: str) -> None:
+    _QUARANTINED.inc()
+    _log.error("damaged, put aside as %s: %s", path, why)
+
+
+def journal_truncated(path: Path, kept: int, found: int) -> None:
+    _TRUNCATED.inc()
+    _log.warning("journal %s is torn: the first %d of its %d bytes are kept", path, kept, found)
+
+
+def journal_failed(key: str, error: BaseException) -> None:
+    _UNWRITTEN.inc()
+    _log.error("%s: a restart would lose the last outputs, for the journal can't be written: %s", key, error)
 
 
 def request_failed(path: str, error: BaseException) -> None:

@@ -1,0 +1,26 @@
+"""What survives a restart: files, and the rules by which they appear and go. Knows bytes and names, no sessions.
+
+`<data_dir>/collections/<id>/` is one corpus or history: `manifest.json`, `*.segment`, `journal-<generation>`. A step is
+durable when the manifest that says so is renamed into place and its folder synced; everything else that a start finds
+is removed. What is damaged moves to `<data_dir>/quarantine/`, and the rest serves.
+"""
+
+from draftd.storage.archive import Packed, Unpacked, read_archive, write_archive
+from draftd.storage.folder import CollectionFolder
+from draftd.storage.journal import journal_of
+from draftd.storage.manifest import Manifest, SegmentFile
+from draftd.storage.problem import DamagedError
+from draftd.storage.store import Store
+
+__all__ = [
+    "CollectionFolder",
+    "DamagedError",
+    "Manifest",
+    "Packed",
+    "SegmentFile",
+    "Store",
+    "Unpacked",
+    "journal_of",
+    "read_archive",
+    "write_archive",
+]
