@@ -6,6 +6,7 @@
 namespace draftd::bindings {
 
 void bind_index(pybind11::module_& module);
+void bind_segment(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
 
 }  // namespace draftd::bindings

@@ -7,5 +7,6 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "draftd's core: indexes, sessions, drafting";
   pybind11::register_local_exception<draftd::IntegrityError>(module, "IntegrityError", PyExc_RuntimeError);
   draftd::bindings::bind_index(module);
+  draftd::bindings::bind_segment(module);
   draftd::bindings::bind_engine(module);
 }

@@ -1,5 +1,27 @@
 """The C++ core: indexes, sessions and drafting, as a Python extension."""
 
-from draftd.native._core import Engine, Index, IntegrityError, Level, StepColumns, Tails, catalogue
+from draftd.native._core import (
+    Engine,
+    Index,
+    IntegrityError,
+    Level,
+    Segment,
+    SegmentBuilder,
+    SegmentError,
+    StepColumns,
+    Tails,
+    catalogue,
+)
 
-__all__ = ["Engine", "Index", "IntegrityError", "Level", "StepColumns", "Tails", "catalogue"]
+__all__ = [
+    "Engine",
+    "Index",
+    "IntegrityError",
+    "Level",
+    "Segment",
+    "SegmentBuilder",
+    "SegmentError",
+    "StepColumns",
+    "Tails",
+    "catalogue",
+]

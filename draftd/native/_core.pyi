@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,72 @@ class Index:
         """Bytes."""
     def check_integrity(self) -> None:
         """Raises IntegrityError that names the first broken invariant."""
+
+class SegmentError(ValueError):
+    """A file that can't be used as a segment: the message names the file, the section and what is wrong there."""
+
+class Segment:
+    """A sealed segment: documents that don't change any more, in one file that is mapped into memory. Thread-safe.
+
+    The file may be unlinked while it is open, but not written to or cut.
+    """
+
+    @staticmethod
+    def open(path: Path | str) -> Segment:
+        """Maps the file and verifies all of it. SegmentError if it can't be used, OSError if it can't be read."""
+    def token_ids(self) -> NDArray[np.int32]:
+        """Of all documents, joined."""
+    def document_ends(self) -> NDArray[np.int64]:
+        """Running ends of the documents in `token_ids()`."""
+    def labels(self) -> list[str]: ...
+    def times(self) -> NDArray[np.int64]:
+        """Unix seconds."""
+    def frequent_tokens(self) -> list[tuple[int, int]]:
+        """The 24 most frequent (token, count), ties to the more recent."""
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def documents(self) -> int: ...
+    @property
+    def distinct_tokens(self) -> int: ...
+    @property
+    def memory_size(self) -> int:
+        """Bytes: of the file, which is mapped, and of the object."""
+    @property
+    def fingerprint(self) -> str:
+        """Of the tokenizer; empty: not stated."""
+    @property
+    def path(self) -> Path: ...
+
+class SegmentBuilder:
+    """Collects documents and writes them as one segment. Not to be used from two threads at once."""
+
+    def __init__(self, fingerprint: str) -> None:
+        """`fingerprint` is the tokenizer's; empty: not stated."""
+    def add(
+        self,
+        token_ids: NDArray[np.int32],
+        document_ends: NDArray[np.int64],
+        labels: Sequence[str],
+        times: NDArray[np.int64],
+    ) -> None:
+        """Adds documents given as columns; those without tokens are skipped. `document_ends` are running ends.
+
+        ValueError names what does not fit and adds nothing; or says that the segment is full, of which what fitted is
+        added then."""
+    def add_segment(self, segment: Segment, keep: NDArray[np.bool_]) -> None:
+        """Adds the documents of another segment that have True in `keep`."""
+    def write(self, path: Path | str) -> None:
+        """Sorts, creates the file and has it on disk when it returns; the builder is empty then.
+
+        OSError if the file exists or can't be written; nothing is left of it. ValueError if there are no tokens."""
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def documents(self) -> int: ...
+    @property
+    def memory_size(self) -> int:
+        """Bytes; writing takes up to twice as many, and more for a segment of few tokens."""
 
 class Tails:
     """Tails of one step as packed columns; see DraftTail in proto/draftd/v1/draft.proto."""

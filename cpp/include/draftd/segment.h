@@ -86,11 +86,11 @@ class SegmentBuilder {
   std::size_t documents() const;
   std::size_t memory_size() const;
 
-  // Sorts and writes, and has the bytes on disk when it returns. Creates the
-  // file: std::system_error when it exists, or when the disk is full; then
-  // nothing is left of it. Consumes the builder; std::invalid_argument when it
-  // holds nothing.
-  void write(const std::string& path) &&;
+  // Sorts and writes, and has the bytes on disk when it returns. The builder is
+  // empty then. Creates the file: std::system_error when it exists, or when the
+  // disk is full; then nothing is left of it. std::invalid_argument when there
+  // is no document to write.
+  void write(const std::string& path);
 
  private:
   struct Storage;

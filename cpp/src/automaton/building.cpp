@@ -1,15 +1,9 @@
 // Building the automaton, one token at a time (Blumer et al. 1985).
 #include <algorithm>
-#include <atomic>
 
 #include "automaton/storage.h"
 
 namespace draftd {
-
-std::uint64_t next_identity() {
-  static std::atomic<std::uint64_t> identities{0};
-  return identities.fetch_add(1, std::memory_order_relaxed);
-}
 
 void Index::Storage::open_document() {
   text.push_back(kSeparator);

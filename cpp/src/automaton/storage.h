@@ -8,6 +8,7 @@
 #include "automaton/edge_arena.h"
 #include "automaton/frequent_tokens.h"
 #include "draftd/index.h"
+#include "support/identity.h"
 #include "support/pod_vector.h"
 
 namespace draftd {
@@ -18,9 +19,6 @@ inline constexpr State kNone = UINT32_MAX;                // the root's suffix l
 
 inline bool is_prefix(State state) { return (state & kBranching) == 0; }
 inline std::uint32_t number(State state) { return state & ~kBranching; }
-
-// One for each index of the process.
-std::uint64_t next_identity();
 
 // A branching state. With one follower (capacity 0) the edge is stored here;
 // with more, `edge.target` is the offset of their block in the arena.
