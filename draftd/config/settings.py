@@ -90,10 +90,10 @@ class CorporaSettings(Section):
     """External corpora."""
 
     max_tokens: TokenCount = Field(
-        default=10_000_000,
+        default=100_000_000,
         ge=1,
         le=2**31 - 2,
-        description="Most tokens of one corpus; 10M and 500k are understood.",
+        description="Most tokens of one load into a corpus; 10M and 500k are understood.",
     )
     max_body_bytes: ByteSize = Field(
         default=mebibytes(128), ge=1 << 10, description="Longest body of a corpus posted over HTTP."
@@ -108,6 +108,49 @@ class CorporaSettings(Section):
         for directory in self.directories:
             if not directory.is_absolute():
                 raise ValueError(f"directories: {directory} is not an absolute path")
+        return self
+
+
+class HistorySettings(Section):
+    """What namespaces share of their finished requests, on the disk. Its bytes are limited by engine.history_limit."""
+
+    flush_seconds: float = Field(
+        default=1.0, gt=0, le=3600, description="How often it is written to disk: a crash loses no more than this."
+    )
+    seal_tokens: TokenCount = Field(
+        default=1_000_000,
+        ge=1,
+        le=2**30,
+        description="Tokens of the live part after which it is made into a segment, which takes a sixth of the memory. "
+        "Done earlier when the live part takes a quarter of engine.history_limit.",
+    )
+    max_age: float = Field(
+        default=0.0,
+        ge=0,
+        description="Seconds after which a finished request leaves; a quarter of it later at the latest. 0: no limit.",
+    )
+
+
+class LimitSettings(Section):
+    """Most bytes of segments, in memory as on disk. What would pass a limit is refused, or waits."""
+
+    namespace_bytes: ByteSize = Field(
+        default=mebibytes(8192),
+        ge=1 << 20,
+        description="Of one tenant's model and adapter: its corpora and sealed histories.",
+    )
+    tenant_bytes: ByteSize = Field(default=mebibytes(16384), ge=1 << 20, description="Of one tenant.")
+    process_bytes: ByteSize = Field(
+        default=mebibytes(32768), ge=1 << 20, description="Of all, with the memory for building segments."
+    )
+
+    @model_validator(mode="after")
+    def _nested(self) -> Self:
+        if not self.namespace_bytes <= self.tenant_bytes <= self.process_bytes:
+            raise ValueError(
+                f"namespace_bytes ({self.namespace_bytes}), tenant_bytes ({self.tenant_bytes}) and process_bytes "
+                f"({self.process_bytes}) should not fall in this order"
+            )
         return self
 
 
@@ -137,8 +180,9 @@ class Settings(BaseSettings):
 
     data_dir: Path | None = Field(
         default=None,
-        description="Directory of this server alone: its lock, its unix sockets, and uploads while they are read. "
-        "Unset: $XDG_RUNTIME_DIR/draftd, for root /run/draftd, else /tmp/draftd-UID.",
+        description="Directory of this server alone: its lock, its unix sockets, corpora and histories. They survive a "
+        "reboot only where it lies on a disk: set it for that. Unset: $XDG_RUNTIME_DIR/draftd, for root /run/draftd, "
+        "else /tmp/draftd-UID.",
     )
     tokenizers: tuple[TokenizerSettings, ...] = Field(
         default=(), description="Tokenizers for corpora given as text; the first that fits is used."
@@ -146,6 +190,8 @@ class Settings(BaseSettings):
     listen: ListenSettings = ListenSettings()
     engine: EngineSettings = EngineSettings()
     corpora: CorporaSettings = CorporaSettings()
+    history: HistorySettings = HistorySettings()
+    limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """The wire contract in Python: messages, codes and the namespace. A leaf: imports nothing of draftd."""
 
 from draftd.wire.catalogue import CloseReason, Reason, Shape, Share, Source, Status, TailKind
+from draftd.wire.history import HistoryDocuments, HistoryState
 from draftd.wire.messages import (
     DraftClose,
     DraftSync,
@@ -36,6 +37,8 @@ __all__ = [
     "Frame",
     "Hello",
     "HelloReply",
+    "HistoryDocuments",
+    "HistoryState",
     "Namespace",
     "Reason",
     "RowError",
