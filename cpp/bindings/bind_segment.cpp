@@ -4,12 +4,14 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -142,8 +144,17 @@ std::string counted(std::size_t tokens, std::size_t documents) {
 
 void bind_segment(py::module_& module) {
   py::register_local_exception<SegmentError>(module, "SegmentError", PyExc_ValueError);
+  py::register_local_exception_translator([](std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(std::move(thrown));
+    } catch (const std::system_error& error) {
+      // OSError picks its own subclass by the number.
+      PyErr_SetObject(PyExc_OSError, py::make_tuple(error.code().value(), error.what()).ptr());
+    }
+  });
 
-  py::class_<Segment, std::shared_ptr<Segment>>(module, "Segment")
+  // What it takes to give memory back must not hold Python's lock.
+  py::class_<Segment, std::shared_ptr<Segment>>(module, "Segment", py::release_gil_before_calling_cpp_dtor())
       .def_static(
           "open",
           [](const std::filesystem::path& path) {
@@ -167,7 +178,7 @@ void bind_segment(py::module_& module) {
                std::to_string(self.memory_size()) + " bytes>";
       });
 
-  py::class_<SegmentBuilder>(module, "SegmentBuilder")
+  py::class_<SegmentBuilder>(module, "SegmentBuilder", py::release_gil_before_calling_cpp_dtor())
       .def(py::init<std::string>(), py::arg("fingerprint"))
       .def("add", &add, py::arg("token_ids"), py::arg("document_ends"), py::arg("labels"), py::arg("times"))
       .def("add_segment", &add_segment, py::arg("segment"), py::arg("keep"))
