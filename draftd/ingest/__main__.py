@@ -1,24 +1,37 @@
-"""The loader process: one job on standard input, one outcome on standard output."""
+"""The loader process: one job on standard input; what becomes of it in lines on standard output."""
 
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from draftd.ingest.job import Job, LoadJob, Outcome
+from draftd.ingest.job import Built, Described, DescribeJob, Job, LoadJob, Refused, SealJob
 from draftd.ingest.problem import IngestError
-from draftd.ingest.work import describe, load
+from draftd.ingest.reporting import Reporter
+from draftd.ingest.work import describe, load, rebuild, seal
 
 
 def main() -> None:
     # If memory runs out, the kernel should end this process and not the server.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
-    job = Job.model_validate_json(sys.stdin.buffer.read()).job
-    try:
-        outcome = Outcome(result=load(job) if isinstance(job, LoadJob) else describe(job))
-    except IngestError as error:
-        outcome = Outcome(problem=str(error))
-    print(outcome.model_dump_json())
+    job = Job.model_validate_json(sys.stdin.buffer.read())
+    with Reporter() as reporter:
+        try:
+            outcome: Built | Described | Refused = _done(job, reporter)
+        except IngestError as error:
+            outcome = Refused(problem=str(error))
+    reporter.say(outcome)
+
+
+def _done(job: Job, reporter: Reporter) -> Built | Described:
+    work = job.job
+    if isinstance(work, LoadJob):
+        return load(work, job.processes, reporter)
+    if isinstance(work, SealJob):
+        return seal(work, reporter)
+    if isinstance(work, DescribeJob):
+        return describe(work)
+    return rebuild(work, reporter)
 
 
 if __name__ == "__main__":

@@ -1,90 +1,112 @@
-"""A corpus as two columns: all token ids, and where each document ends."""
+"""Documents as packed columns in a folder: little-endian rows, appended as they come, mapped by who reads them.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+token_ids      i32 of all documents
+document_ends  i64, running: document i is [document_ends[i-1], document_ends[i]) of the token ids
+labels         UTF-8 of the documents' ids; with label_ends, i64, running, in bytes; both empty: there are none
+times          i64, unix seconds of each document; empty: not known
+"""
+
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from draftd.ingest.documents import Ids
+from draftd.ingest.labels import checked_label
 from draftd.ingest.problem import IngestError
+from draftd.ingest.readers.arrays import in_runs
+from draftd.ingest.readers.limits import ReadLimits, too_many_tokens
 
-# Without a known vocabulary: what an int32 holds, less one value that indexes use as "none".
-ANY_VOCABULARY = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class TokenColumns:
-    """`token_ids` int32[n]; `document_ends` int64[d], running: document i is [document_ends[i-1], document_ends[i])."""
-
-    token_ids: NDArray[np.int32]
-    document_ends: NDArray[np.int64]
-
-    def save(self, directory: Path) -> None:
-        np.save(directory / "token_ids.npy", self.token_ids)
-        np.save(directory / "document_ends.npy", self.document_ends)
-
-    @classmethod
-    def saved_in(cls, directory: Path) -> "TokenColumns":
-        """What `save` wrote; read page by page from the files, which must stay until the last use."""
-        return cls(
-            np.load(directory / "token_ids.npy", mmap_mode="r"),
-            np.load(directory / "document_ends.npy", mmap_mode="r"),
-        )
+COLUMNS = {"token_ids": "<i4", "document_ends": "<i8", "labels": "u1", "label_ends": "<i8", "times": "<i8"}
 
 
-class ColumnsBuilder:
-    """Collects documents. Refuses the first id outside [0, vocabulary_size) and the first token above the limit."""
+class ColumnsWriter:
+    """Appends to the columns in a folder. Bytes are not looked at: who reads them checks them."""
 
-    def __init__(self, max_tokens: int, vocabulary_size: int = ANY_VOCABULARY) -> None:
-        self._max_tokens = max_tokens
-        self._vocabulary_size = vocabulary_size
-        self._documents: list[NDArray[np.int32]] = []
+    def __init__(self, folder: Path) -> None:
+        self._files = {name: (folder / name).open("wb") for name in COLUMNS}
         self._tokens = 0
+        self._label_bytes = 0
 
-    def add(self, place: str, ids: Sequence[object] | NDArray[np.integer]) -> None:
-        """One document; `place` says where it came from ("document 3", "line 9000")."""
-        self._tokens += len(ids)
-        if self._tokens > self._max_tokens:
-            raise too_many_tokens(place, self._max_tokens)
-        self._documents.append(self._checked(place, ids))
+    def __enter__(self) -> Self:
+        return self
 
-    def build(self) -> TokenColumns:
-        if self._tokens == 0:
-            raise IngestError("the corpus is empty: it holds no token")
-        lengths = np.fromiter(map(len, self._documents), np.int64, len(self._documents))
-        return TokenColumns(np.concatenate(self._documents), np.cumsum(lengths))
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
 
-    def _checked(self, place: str, ids: Sequence[object] | NDArray[np.integer]) -> NDArray[np.int32]:
-        if not isinstance(ids, np.ndarray):
-            ids = _integers(place, ids)
-        outside = np.flatnonzero((ids < 0) | (ids >= self._vocabulary_size))
-        if outside.size:
-            at = int(outside[0])
-            raise IngestError(
-                f"{place}, token {at}: id {int(ids[at])} is outside the vocabulary [0, {self._vocabulary_size})"
-            )
-        return ids.astype(np.int32)
+    def append_packed(self, **columns: bytes | memoryview) -> None:
+        """Bytes of some columns, as they are in the folder: ends run on over all that was appended."""
+        for name, content in columns.items():
+            self._files[name].write(content)
+
+    def append(
+        self,
+        token_ids: NDArray[np.int32],
+        document_ends: NDArray[np.int64],
+        labels: Sequence[str],
+        times: NDArray[np.int64],
+    ) -> None:
+        """Documents whose `document_ends` count from the first of these `token_ids`."""
+        encoded = [label.encode() for label in labels]
+        label_ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+        self.append_packed(
+            token_ids=token_ids.astype("<i4", copy=False).data,
+            document_ends=(document_ends + self._tokens).astype("<i8", copy=False).data,
+            labels=b"".join(encoded),
+            label_ends=(label_ends + self._label_bytes).astype("<i8", copy=False).data,
+            times=times.astype("<i8", copy=False).data,
+        )
+        self._tokens += len(token_ids)
+        self._label_bytes += int(label_ends[-1]) if encoded else 0
 
 
-def too_many_tokens(place: str, max_tokens: int) -> IngestError:
-    """The error for a corpus above the limit, which `place` takes it over."""
-    return IngestError(f"{place}: the corpus holds more than {max_tokens} tokens, the limit corpora.max_tokens")
+def read_columns(folder: Path, limits: ReadLimits) -> Iterator[Ids]:
+    """What a `ColumnsWriter` left in the folder. Raises IngestError."""
+    columns = {name: _mapped(folder / name, name) for name in COLUMNS}
+    ids, ends, times = columns["token_ids"], columns["document_ends"], columns["times"]
+    if len(ids) > limits.max_tokens:
+        raise too_many_tokens("token_ids", limits.max_tokens)
+    _check_ends("document_ends", ends, len(ids), "token_ids")
+    if len(times) not in (0, len(ends)):
+        raise IngestError(f"times: {len(times)} for {len(ends)} documents")
+    written = times.astype(np.int64, copy=False) if len(times) else None
+    labels = _labels(columns["labels"], columns["label_ends"], len(ends))
+    yield from in_runs(Ids(ids, ends.astype(np.int64, copy=False), "document {}".format, labels, written))
 
 
-def _integers(place: str, ids: Sequence[object]) -> NDArray[np.integer]:
-    # bool is an int to Python and to numpy, but no token id.
-    if set(map(type, ids)) <= {int}:
+def _mapped(path: Path, name: str) -> NDArray[np.integer]:
+    dtype = np.dtype(COLUMNS[name])
+    size = path.stat().st_size
+    if size % dtype.itemsize:
+        raise IngestError(f"{name}: {size} bytes are no whole number of {dtype.itemsize}-byte integers")
+    return np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
+
+
+def _check_ends(name: str, ends: NDArray[np.integer], size: int, of: str) -> None:
+    last = int(ends[-1]) if len(ends) else 0
+    if last != size or (len(ends) and (int(ends[0]) < 0 or np.any(ends[1:] < ends[:-1]))):
+        raise IngestError(f"{name} should grow to {size}, the length of {of}; it ends at {last}")
+
+
+def _labels(content: NDArray[np.integer], ends: NDArray[np.integer], documents: int) -> list[str] | None:
+    if not len(ends) and not len(content):
+        return None
+    if len(ends) != documents:
+        raise IngestError(f"label_ends: {len(ends)} for {documents} documents")
+    _check_ends("label_ends", ends, len(content), "labels")
+    packed = content.tobytes()
+    labels = []
+    start = 0
+    for document, end in enumerate(ends.tolist()):
         try:
-            return np.array(ids, dtype=np.int64)
-        except OverflowError:
-            pass
-    for at, value in enumerate(ids):
-        if type(value) is not int or not -(2**63) <= value < 2**63:
-            raise IngestError(f"{place}, token {at}: {_short(value)} is no token id")
-    raise AssertionError("unreachable: all are integers of 64 bits")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+            labels.append(checked_label(f"document {document}", packed[start:end].decode()))
+        except UnicodeDecodeError:
+            raise IngestError(f"document {document}: its label is not UTF-8") from None
+        start = end
+    return labels

@@ -123,8 +123,9 @@ class DescribeJob(_Message):
 
 
 class Job(_Message):
-    """What the loader process gets on its standard input."""
+    """What the loader process gets on its standard input. It may tokenize in as many `processes`."""
 
+    processes: int
     job: LoadJob | SealJob | RebuildJob | DescribeJob
 
 

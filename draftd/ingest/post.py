@@ -2,15 +2,20 @@
 
 import difflib
 import json
+import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from draftd.ingest.confinement import open_below
-from draftd.ingest.documents import Document, read_file
+from draftd.ingest.documents import Ids, Piece, Text
 from draftd.ingest.job import CorpusKey
 from draftd.ingest.problem import IngestError
+from draftd.ingest.readers import ReadLimits, Watcher, read_file
 from draftd.wire import Namespace
 
 _SOURCES = ("file_path", "documents", "token_chunks")
@@ -31,20 +36,22 @@ class PostedCorpus:
         if len(given) != 1:
             raise IngestError(f"give exactly one of {', '.join(_SOURCES)}; given: {', '.join(given) or 'none'}")
 
-    def documents(self, max_tokens: int) -> Iterator[Document]:
+    def documents(self, limits: ReadLimits, watcher: Watcher) -> Iterator[Piece]:
         file_path = string_field(self._fields, "file_path", None)
         if file_path is not None:
             with open_below(self._directories, file_path) as file:
-                yield from read_file(file_path, file, max_tokens)
+                watcher.expect(os.fstat(file.fileno()).st_size)
+                watcher.watch(file)
+                yield from read_file(file_path, file, limits)
             return
         for number, text in enumerate(self._list("documents")):
             if not isinstance(text, str):
                 raise IngestError(f"document {number}: should be a string; ids belong into token_chunks")
-            yield Document(f"document {number}", text=text)
+            yield Text(f"document {number}", text)
         for number, ids in enumerate(self._list("token_chunks")):
             if not isinstance(ids, list):
                 raise IngestError(f"document {number}: should be a list of token ids")
-            yield Document(f"document {number}", token_ids=ids)
+            yield Ids(_integers(f"document {number}", ids), np.array([len(ids)]), _always(f"document {number}"))
 
     def _list(self, name: str) -> list[Any]:
         value = self._fields.get(name)
@@ -109,3 +116,25 @@ def owner(fields: dict[str, Any]) -> Namespace:
         )
     except ValueError as error:
         raise IngestError(str(error)) from None
+
+
+def _integers(place: str, ids: list[Any]) -> NDArray[np.int64]:
+    # bool is an int to Python and to numpy, but no token id.
+    if set(map(type, ids)) <= {int}:
+        try:
+            return np.array(ids, np.int64)
+        except OverflowError:
+            pass
+    for at, value in enumerate(ids):
+        if type(value) is not int or not -(2**63) <= value < 2**63:
+            raise IngestError(f"{place}, token {at}: {_short(value)} is no token id")
+    raise AssertionError("unreachable: all are integers of 64 bits")
+
+
+def _always(place: str) -> Callable[[int], str]:
+    return lambda _: place
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,19 +1,39 @@
-"""What the loader process does: reads a corpus, checks it, tokenizes it, leaves its columns in files."""
+"""What the loader process does: documents, or segments that are there already, into a new segment."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from draftd.ingest.columns import ANY_VOCABULARY, ColumnsBuilder
-from draftd.ingest.documents import Document, read_file
-from draftd.ingest.job import CorpusKey, Described, DescribeJob, KnownTokenizer, Loaded, LoadFile, LoadJob
+import numpy as np
+
+from draftd.ingest.columns import read_columns
+from draftd.ingest.documents import Piece
+from draftd.ingest.encoding import Encoder
+from draftd.ingest.gathering import ANY_VOCABULARY, Gatherer
+from draftd.ingest.job import (
+    SEGMENT,
+    Built,
+    CorpusKey,
+    Described,
+    DescribeJob,
+    KnownTokenizer,
+    LoadFile,
+    LoadJob,
+    LoadPost,
+    LoadRequest,
+    LoadUpload,
+    Opened,
+    RebuildJob,
+    SealJob,
+)
 from draftd.ingest.post import PostedCorpus
 from draftd.ingest.problem import IngestError
-from draftd.ingest.tokenizers import Tokenizer, open_tokenizer
+from draftd.ingest.readers import ReadLimits, read_path, read_upload
+from draftd.ingest.reporting import Reporter
+from draftd.ingest.tokenizers import open_tokenizer
+from draftd.native import Segment, SegmentBuilder
 
-# Texts are tokenized together up to this many characters: enough to use all cores, little enough to
-# notice soon that the token limit is passed.
-BATCH_CHARACTERS = 1 << 20
+ANY_TOKENS = 2**31 - 3  # what a segment holds
 
 
 def describe(job: DescribeJob) -> Described:
@@ -22,93 +42,78 @@ def describe(job: DescribeJob) -> Described:
     return Described(tokenizers=tuple((tokenizer.fingerprint, tokenizer.vocabulary_size) for tokenizer in opened))
 
 
-def load(job: LoadJob) -> Loaded:
-    """Raises IngestError; the folder of the job then holds nothing."""
-    key, stated, documents = _opened(job)
-    key.refuse_if_in(job.taken)
+def load(job: LoadJob, processes: int, reporter: Reporter) -> Built:
+    """Texts are tokenized in up to `processes` processes. Raises IngestError; there is no segment then."""
+    tempfile.tempdir = str(job.result)  # where readers keep what they unpack
+    limits = ReadLimits(job.max_tokens)
+    key, stated, pieces = _opened(job.request, limits, reporter)
     known = next((tokenizer for tokenizer in job.tokenizers if tokenizer.serves(key.tenant, key.model)), None)
     if known and stated not in (None, known.fingerprint):
         raise IngestError(
             f"tokenizer: the corpus states {stated}, tenant {key.tenant!r} and model {key.model!r} have "
             f"{known.fingerprint}"
         )
-    builder = ColumnsBuilder(job.max_tokens, known.vocabulary_size if known else ANY_VOCABULARY)
-    _collect(documents, _Encoder(known, key), builder)
-    columns = builder.build()
-    columns.save(job.result)
-    belongs_to = (stated,) if stated else (None, known.fingerprint) if known else (None,)
-    return Loaded(key=key, tokens=len(columns.token_ids), tokenizers=belongs_to)
+    reporter.say(Opened(key=key, tokenizers=_namespaces(stated, known)))
+    builder = SegmentBuilder(stated or (known.fingerprint if known else ""))
+    gatherer = Gatherer(builder, reporter.count, job.max_tokens, known.vocabulary_size if known else ANY_VOCABULARY)
+    with Encoder(known, key, processes) as encoder:
+        for documents in encoder.in_ids(pieces):
+            gatherer.add(documents)
+    if builder.tokens == 0:
+        raise IngestError("the corpus is empty: it holds no token")
+    return _write(builder, job.result, reporter)
 
 
-def _opened(job: LoadJob) -> tuple[CorpusKey, str | None, Iterator[Document]]:
-    if isinstance(job.source, LoadFile):
-        return job.source.key, None, _documents_of(job.source.path, job.max_tokens)
-    posted = PostedCorpus(job.source.body.read_bytes(), job.source.directories)
-    return posted.key, posted.tokenizer, posted.documents(job.max_tokens)
+def seal(job: SealJob, reporter: Reporter) -> Built:
+    """Raises IngestError."""
+    builder = SegmentBuilder(job.fingerprint)
+    gatherer = Gatherer(builder, reporter.count, ANY_TOKENS)
+    for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS)):
+        gatherer.add(documents)
+    return _write(builder, job.result, reporter)
 
 
-def _documents_of(path: Path, max_tokens: int) -> Iterator[Document]:
-    try:
-        with path.open("rb") as file:
-            yield from read_file(path.name, file, max_tokens)
-    except OSError as error:
-        raise IngestError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+def rebuild(job: RebuildJob, reporter: Reporter) -> Built:
+    """Writes nothing if nothing is left."""
+    segments = [Segment.open(path) for path in job.inputs]
+    builder = SegmentBuilder(segments[0].fingerprint)
+    for segment in segments:
+        keep = np.ones(segment.documents, np.bool_)
+        if job.dropped is not None:
+            keep &= ~job.dropped.picks(segment.labels(), segment.times())
+        builder.add_segment(segment, keep)
+        reporter.count.documents, reporter.count.tokens = builder.documents, builder.tokens
+    return _write(builder, job.result, reporter)
 
 
-class _Encoder:
-    """The tokenizer of a corpus, read when the first text needs it."""
-
-    def __init__(self, known: KnownTokenizer | None, key: CorpusKey) -> None:
-        self._known = known
-        self._key = key
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._tokenizer.encode(texts)
-
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        if self._known is None:
-            raise IngestError(
-                f"text needs a tokenizer, and none is configured for tenant {self._key.tenant!r} and model "
-                f'{self._key.model!r}: set tokenizers = [{{path = "tokenizer.json"}}] in the config file, or '
-                "give token ids"
-            )
-        tokenizer = open_tokenizer(self._known.path)
-        if tokenizer.fingerprint != self._known.fingerprint:
-            raise IngestError(
-                f"tokenizer {self._known.path} changed from {self._known.fingerprint} to {tokenizer.fingerprint} "
-                "while the server runs; restart it"
-            )
-        return tokenizer
+def _write(builder: SegmentBuilder, folder: Path, reporter: Reporter) -> Built:
+    built = Built(documents=builder.documents, tokens=builder.tokens)
+    reporter.building()
+    if built.tokens:
+        builder.write(folder / SEGMENT)
+    return built
 
 
-def _collect(documents: Iterable[Document], encoder: _Encoder, builder: ColumnsBuilder) -> None:
-    waiting: list[tuple[str, str]] = []
-    characters = 0
-
-    def tokenize_waiting() -> None:
-        ids_of_texts = encoder.encode([text for _, text in waiting]) if waiting else []
-        for (place, _), ids in zip(waiting, ids_of_texts, strict=True):
-            builder.add(place, ids)
-        waiting.clear()
-
-    for document in documents:
-        if document.token_ids is not None:
-            tokenize_waiting()
-            builder.add(document.place, document.token_ids)
-        elif document.text is not None:
-            waiting.append((document.place, _proper(document.place, document.text)))
-            characters += len(document.text)
-            if characters >= BATCH_CHARACTERS:
-                tokenize_waiting()
-                characters = 0
-    tokenize_waiting()
+def _opened(
+    request: LoadRequest, limits: ReadLimits, reporter: Reporter
+) -> tuple[CorpusKey, str | None, Iterator[Piece]]:
+    """Whose documents they are, the tokenizer that is stated for them, and themselves."""
+    source = request.source
+    if isinstance(source, LoadPost):
+        posted = PostedCorpus(source.body.read_bytes(), source.directories)
+        return posted.key, posted.tokenizer, posted.documents(limits, reporter)
+    assert request.key is not None, "only a post names its corpus itself"
+    if isinstance(source, LoadFile):
+        pieces = read_path(source.path, limits, reporter)
+    elif isinstance(source, LoadUpload):
+        pieces = read_upload(source.body, source.name, limits, reporter)
+    else:
+        pieces = read_columns(source.folder, limits)
+    return request.key, request.tokenizer, pieces
 
 
-def _proper(place: str, text: str) -> str:
-    # JSON can spell half a surrogate pair, which is no text and stops the tokenizers.
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise IngestError(f"{place}: no valid text at character {error.start}") from None
-    return text
+def _namespaces(stated: str | None, known: KnownTokenizer | None) -> tuple[str | None, ...]:
+    """Tokenizers of the namespaces that get the corpus; without a stated one also that of who states none."""
+    if stated is not None:
+        return (stated,)
+    return (None,) if known is None else (None, known.fingerprint)

@@ -1,0 +1,42 @@
+"""Plain text: one file is one document; a folder holds as many as there are files below it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from draftd.ingest.documents import Piece, Text
+from draftd.ingest.labels import checked_label
+from draftd.ingest.problem import IngestError
+from draftd.ingest.readers.limits import LONGEST_TEXT, ReadLimits
+
+
+def read_text(file: IO[bytes], _limits: ReadLimits) -> Iterator[Piece]:
+    """Raises IngestError."""
+    yield Text("the file", _content("the file", file))
+
+
+def text_files(folder: Path) -> list[Path]:
+    """All files below a folder, sorted, but for hidden ones; links are not followed."""
+    found = []
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = (Path(here, name) for name in sorted(files) if not name.startswith("."))
+        found += [path for path in paths if path.is_file() and not path.is_symlink()]
+    return found
+
+
+def read_text_below(folder: Path, path: Path, file: IO[bytes]) -> Text:
+    """A file of a folder; its id is its path there. Raises IngestError."""
+    label = checked_label(str(path), path.relative_to(folder).as_posix())
+    return Text(label, _content(label, file), label)
+
+
+def _content(place: str, file: IO[bytes]) -> str:
+    content = file.read(LONGEST_TEXT + 1)
+    if len(content) > LONGEST_TEXT:
+        raise IngestError(f"{place} is longer than {LONGEST_TEXT} bytes; make several documents of it")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise IngestError(f"{place} is not UTF-8 at byte {error.start}") from None
