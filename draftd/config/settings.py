@@ -80,7 +80,9 @@ class CorpusFile(Section):
     """A corpus that is loaded before the server is ready."""
 
     id: str = Field(min_length=1, description="name of the corpus")
-    path: Path = Field(description="a .jsonl, .txt, .npz or .npy file")
+    path: Path = Field(
+        description="a .jsonl, .parquet, .txt, .npz or .npy file, as it is or packed as .gz or .zst, or a folder of texts"
+    )
     tenant: str = Field(default="default", min_length=1, description="tenant it belongs to")
     model: str = Field(default="default", min_length=1, description="model it belongs to")
     adapter: str = Field(default="", description="adapter it belongs to")
@@ -96,7 +98,12 @@ class CorporaSettings(Section):
         description="Most tokens of one load into a corpus; 10M and 500k are understood.",
     )
     max_body_bytes: ByteSize = Field(
-        default=mebibytes(128), ge=1 << 10, description="Longest body of a corpus posted over HTTP."
+        default=mebibytes(128), ge=1 << 10, description="Longest JSON body of a corpus posted over HTTP."
+    )
+    max_upload_bytes: ByteSize = Field(
+        default=mebibytes(4096),
+        ge=1 << 10,
+        description="Longest stream of documents, or archive, sent over HTTP or gRPC; it is kept in data_dir while read.",
     )
     directories: tuple[Path, ...] = Field(
         default=(), description="Directories below which a posted file_path may lie. None: file_path is refused."
