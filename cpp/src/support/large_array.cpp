@@ -14,6 +14,8 @@ LargePages::LargePages(std::size_t bytes) : size_(std::max<std::size_t>(bytes, 1
   ::madvise(data_, size_, MADV_HUGEPAGE);  // a wish: without large pages it works as well, only slower
 }
 
-LargePages::~LargePages() { ::munmap(data_, size_); }
+LargePages::~LargePages() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
 
 }  // namespace draftd

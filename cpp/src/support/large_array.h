@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace draftd {
 
@@ -14,8 +15,8 @@ class LargePages {
  public:
   explicit LargePages(std::size_t bytes);
   ~LargePages();
-  LargePages(const LargePages&) = delete;
-  LargePages& operator=(const LargePages&) = delete;
+  LargePages(LargePages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  LargePages& operator=(LargePages&&) = delete;
 
   void* data() const { return data_; }
 
