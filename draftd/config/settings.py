@@ -81,7 +81,7 @@ class CorpusFile(Section):
 
     id: str = Field(min_length=1, description="name of the corpus")
     path: Path = Field(
-        description="a .jsonl, .parquet, .txt, .npz or .npy file, as it is or packed as .gz or .zst, or a folder of texts"
+        description="a .jsonl, .parquet, .txt, .npz or .npy file, perhaps packed as .gz or .zst, or a folder of texts"
     )
     tenant: str = Field(default="default", min_length=1, description="tenant it belongs to")
     model: str = Field(default="default", min_length=1, description="model it belongs to")
@@ -103,7 +103,7 @@ class CorporaSettings(Section):
     max_upload_bytes: ByteSize = Field(
         default=mebibytes(4096),
         ge=1 << 10,
-        description="Longest stream of documents, or archive, sent over HTTP or gRPC; it is kept in data_dir while read.",
+        description="Longest stream of documents, or archive, sent over HTTP or gRPC; it lies in data_dir meanwhile.",
     )
     directories: tuple[Path, ...] = Field(
         default=(), description="Directories below which a posted file_path may lie. None: file_path is refused."

@@ -203,3 +203,8 @@ class Ack(StrEnum):
     RECEIVED = "received"  # everything has arrived; a restart forgets it
     DURABLE = "durable"  # it survives a restart
     VISIBLE = "visible"  # drafts use it
+
+    def includes(self, other: "Ack") -> bool:
+        """Who is this far has passed `other`."""
+        levels = list(Ack)
+        return levels.index(self) >= levels.index(other)

@@ -61,21 +61,26 @@ class Reporter:
     def building(self) -> None:
         """Everything is read."""
         self._stage = Stage.BUILDING
+        self._progress()
 
     def _report(self) -> None:
         while not self._done.wait(SECONDS):
-            read = self._bytes_total if self._stage is Stage.BUILDING else self._bytes_before + _position(self._file)
-            line = Progress(
+            try:
+                self._progress()
+            except BrokenPipeError:
+                os._exit(1)  # the server is gone
+
+    def _progress(self) -> None:
+        read = self._bytes_total if self._stage is Stage.BUILDING else self._bytes_before + _position(self._file)
+        self.say(
+            Progress(
                 stage=self._stage,
                 documents=self.count.documents,
                 tokens=self.count.tokens,
                 bytes_read=read,
                 bytes_total=self._bytes_total,
             )
-            try:
-                self.say(line)
-            except BrokenPipeError:
-                os._exit(1)  # the server is gone
+        )
 
 
 def _position(file: IO[bytes] | None) -> int:

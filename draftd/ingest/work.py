@@ -68,7 +68,8 @@ def seal(job: SealJob, reporter: Reporter) -> Built:
     """Raises IngestError."""
     builder = SegmentBuilder(job.fingerprint)
     gatherer = Gatherer(builder, reporter.count, ANY_TOKENS)
-    for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS)):
+    # Its labels are names of requests, which were taken as they are.
+    for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS), lambda _, label: label):
         gatherer.add(documents)
     return _write(builder, job.result, reporter)
 

@@ -102,8 +102,8 @@ def journal_failed(key: str, error: BaseException) -> None:
     _log.error("%s: a restart would lose the last outputs, for the journal can't be written: %s", key, error)
 
 
-def request_failed(path: str, error: BaseException) -> None:
-    _log.error("HTTP %s failed", path, exc_info=error)
+def call_failed(what: str, error: BaseException) -> None:
+    _log.error("%s failed", what, exc_info=error)
 
 
 def serving(endpoints: dict[str, str]) -> None:

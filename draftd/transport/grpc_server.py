@@ -1,4 +1,4 @@
-"""The same frames over gRPC: a bidirectional stream and a unary call, with health and reflection."""
+"""The same frames over gRPC: a bidirectional stream and a unary call; the Corpora service, health and reflection."""
 
 import asyncio
 import errno
@@ -12,7 +12,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from draftd.engine import Answer, Engine
-from draftd.transport import unix_socket
+from draftd.transport import grpc_corpora, unix_socket
+from draftd.transport.grpc_corpora import CorporaService
 
 SERVICE = "draftd.v1.Drafter"
 MOST_DEFERRED = 1024  # answers that wait for indexing; beyond, an answer goes out at once
@@ -24,9 +25,14 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 class GrpcServer:
     """Serves `engine` at HOST:PORT (port 0: a free one) or unix:PATH, on the running event loop."""
 
-    def __init__(self, engine: Engine, address: str, *, max_frame_bytes: int) -> None:
+    def __init__(
+        self, engine: Engine, address: str, *, max_frame_bytes: int, corpora: CorporaService | None = None
+    ) -> None:
+        """Without `corpora` there are only frames."""
         self.endpoint = address  # after start: with the real port
         self._engine = engine
+        self._corpora = corpora
+        self._services = (SERVICE,) if corpora is None else (SERVICE, grpc_corpora.SERVICE)
         # The engine answers a frame above the limit with an error; far above, gRPC ends the stream.
         limit = 2 * max_frame_bytes
         options = [
@@ -47,14 +53,17 @@ class GrpcServer:
             "Step": grpc.unary_unary_rpc_method_handler(self._step),
         }
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        if self._corpora is not None:
+            corpora = grpc.method_handlers_generic_handler(grpc_corpora.SERVICE, self._corpora.handlers())
+            self._server.add_generic_rpc_handlers((corpora,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        names = (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self.endpoint = self._bind(self.endpoint)
         await self._server.start()
         self._indexing.start()
         self._expiring = asyncio.create_task(self._expire())
-        for name in ("", SERVICE):
+        for name in ("", *self._services):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, grace: float) -> None:

@@ -1,9 +1,7 @@
-"""Request bodies: a small one in memory, that of a posted corpus in a file."""
+"""Request bodies: a small one in memory, a long one in a file."""
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
@@ -11,22 +9,21 @@ from starlette.requests import ClientDisconnect, Request
 from draftd.ingest import IngestError, LoaderError
 
 SMALL_BODY = 64 << 10  # bytes
-MOST_DROPPED = 16  # times the limit; who sends more finds the connection closed
+MOST_DROPPED = 256 << 20  # bytes, and 16 times the limit; who sends more finds the connection closed
 SILENCE = 30.0  # seconds that a client may pause within a body
 
+OnBytes = Callable[[int], None]  # told how many more have arrived
 
-@asynccontextmanager
-async def body_in_file(request: Request, folder: Path, max_bytes: int) -> AsyncIterator[Path]:
-    """Writes the body to a file in `folder` that lives as long as the context. Raises IngestError or LoaderError."""
-    with ExitStack() as opened:
-        try:
-            file = opened.enter_context(tempfile.NamedTemporaryFile(dir=folder, suffix=".json"))
-            async for chunk in _limited(request, max_bytes, "corpora.max_body_bytes"):
-                file.write(chunk)
-            file.flush()
-        except OSError as error:
-            raise LoaderError(f"the body can't be kept in {folder}: {error.strerror}") from None
-        yield Path(file.name)
+
+async def body_in_file(request: Request, file: Path, max_bytes: int, limit_name: str, on_bytes: OnBytes) -> None:
+    """Writes the body to a new file. Raises IngestError or LoaderError."""
+    try:
+        with file.open("xb", buffering=0) as kept:
+            async for chunk in _limited(request, max_bytes, limit_name):
+                kept.write(chunk)
+                on_bytes(len(chunk))
+    except OSError as error:
+        raise LoaderError(f"the body can't be kept in {file.parent}: {error.strerror}") from None
 
 
 async def small_body(request: Request) -> bytes:
@@ -40,7 +37,7 @@ async def _limited(request: Request, max_bytes: int, limit_name: str) -> AsyncIt
         received += len(chunk)
         if received <= max_bytes:
             yield chunk
-        elif received > MOST_DROPPED * max_bytes + SMALL_BODY:
+        elif received > max_bytes + min(16 * max_bytes, MOST_DROPPED) + SMALL_BODY:
             break
         # In between, the rest is read and dropped: most clients hear an answer only after they sent all.
     if received > max_bytes:

@@ -11,16 +11,22 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 
-def _load_contract() -> dict[str, Any]:
+def _load_contract() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.Default()  # the default pool: gRPC reflection looks there
     contract = FileDescriptorSet.FromString(Path(__file__).with_name("contract.binpb").read_bytes())
     for file in contract.file:
         pool.AddSerializedFile(file.SerializeToString())
-    descriptors = pool.FindFileByName("draftd/v1/draft.proto").message_types_by_name
+    return pool
+
+
+def message_classes(proto_file: str) -> dict[str, Any]:
+    """By name, those of one file of the contract."""
+    descriptors = _pool.FindFileByName(proto_file).message_types_by_name
     return {name: message_factory.GetMessageClass(descriptor) for name, descriptor in descriptors.items()}
 
 
-_classes = _load_contract()
+_pool = _load_contract()
+_classes = message_classes("draftd/v1/draft.proto")
 
 Frame = _classes["Frame"]
 Hello = _classes["Hello"]

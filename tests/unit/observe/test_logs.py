@@ -12,7 +12,7 @@ facts.corpus_removed("'docs' of acme", 7)
 try:
     1 / 0
 except ZeroDivisionError as error:
-    facts.request_failed("/add_external_corpus", error)
+    facts.call_failed("HTTP /add_external_corpus", error)
 """
 
 

@@ -1,0 +1,86 @@
+"""Deleting documents for good, and moving a namespace as one file."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import IO
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from draftd.ingest import IngestError, Selection
+from draftd.ingest.post import json_object, owner, refuse_unknown_fields
+from draftd.observe.readiness import Readiness
+from draftd.transport.http_answer import Answers, success
+from draftd.transport.http_body import body_in_file, small_body
+from draftd.transport.http_query import query_fields
+from draftd.transport.loads import Loads
+
+CHUNK = 1 << 20  # bytes of an archive that are sent at once
+MEDIA_TYPE = "application/octet-stream"
+
+
+class Archive:
+    """The routes."""
+
+    def __init__(self, loads: Loads, readiness: Readiness) -> None:
+        self._library = loads.library
+        self._most = loads.settings.max_upload_bytes
+        self._answers = Answers(readiness)
+        self._turn = asyncio.Lock()  # an archive is as large as a namespace: one at a time on the disk
+
+    async def delete(self, request: Request) -> Response:
+        async def call() -> Response:
+            fields = json_object(await small_body(request))
+            refuse_unknown_fields(fields, tuple(Selection.model_fields))
+            deleted = await asyncio.to_thread(self._library.delete, _selection(fields))
+            message = f"{deleted.documents} documents with {deleted.tokens} tokens are deleted"
+            return success({"message": message, "documents": deleted.documents, "tokens": deleted.tokens})
+
+        return await self._answers.of(request, call)
+
+    async def export(self, request: Request) -> Response:
+        async def call() -> Response:
+            namespace = owner(query_fields(request, ("tenant", "model", "adapter", "tokenizer")))
+            async with self._turn:
+                archive = tempfile.TemporaryFile(dir=self._library.scratch)  # noqa: SIM115 - closed when sent
+                await asyncio.to_thread(self._library.export, namespace, archive)
+            length = {"content-length": str(archive.tell())}
+            return StreamingResponse(_content(archive), media_type=MEDIA_TYPE, headers=length)
+
+        return await self._answers.of(request, call)
+
+    async def import_(self, request: Request) -> Response:
+        async def call() -> Response:
+            async with self._turn:
+                with tempfile.TemporaryDirectory(dir=self._library.scratch) as folder:
+                    archive = Path(folder) / "archive"
+                    await body_in_file(request, archive, self._most, "corpora.max_upload_bytes", lambda _: None)
+                    imported = await asyncio.to_thread(self._library.import_, archive)
+            message = (
+                f"{imported.corpora} corpora and {imported.histories} histories with {imported.tokens} tokens "
+                "are imported"
+            )
+            fields = {"corpora": imported.corpora, "histories": imported.histories, "tokens": imported.tokens}
+            return success({"message": message, **fields})
+
+        return await self._answers.of(request, call)
+
+
+async def _content(archive: IO[bytes]) -> AsyncIterator[bytes]:
+    with archive:
+        archive.seek(0, os.SEEK_SET)
+        while chunk := await asyncio.to_thread(archive.read, CHUNK):
+            yield chunk
+
+
+def _selection(fields: dict[str, object]) -> Selection:
+    try:
+        return Selection.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise IngestError(f"{place}: {first['msg']}" if place else first["msg"].removeprefix("Value error, ")) from None
