@@ -10,16 +10,18 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from draftd.app.data_directory import DataDirectory
 from draftd.app.problem import StartError
 from draftd.config import Settings
-from draftd.corpora import CorpusLibrary, CorpusRegistry
+from draftd.corpora import CorpusLibrary, OverLimit
 from draftd.engine import Engine, LimitExceeded
 from draftd.ingest import CorpusKey, IngestError, Loader, LoaderError
 from draftd.observe import facts
 from draftd.observe.cpus import cpu_count
 from draftd.observe.metrics import EngineCollector
 from draftd.observe.readiness import Readiness
+from draftd.transport.grpc_corpora import CorporaService
 from draftd.transport.grpc_server import GrpcServer
 from draftd.transport.http_app import Admin, admin_app
 from draftd.transport.http_server import HttpServer
+from draftd.transport.loads import Loads
 from draftd.transport.zmq_server import ZmqServer
 
 Endpoints = dict[str, str]  # kind ("zmq", "grpc", "http") to endpoint
@@ -28,11 +30,15 @@ Endpoints = dict[str, str]  # kind ("zmq", "grpc", "http") to endpoint
 def serve(settings: Settings, ready: Callable[[Endpoints], None]) -> None:
     """Serves until SIGTERM or SIGINT. `ready` is told the endpoints once all of them answer. Raises StartError."""
     with DataDirectory(settings.data_directory()) as directory:
-        uvloop.run(Server(settings, directory).run(ready))
+        uvloop.run(_run(settings, directory, ready))
+
+
+async def _run(settings: Settings, directory: DataDirectory, ready: Callable[[Endpoints], None]) -> None:
+    await Server(settings, directory).run(ready)
 
 
 class Server:
-    """One life of a server."""
+    """One life of a server. Made on the event loop that it runs on."""
 
     def __init__(self, settings: Settings, directory: DataDirectory) -> None:
         listen = settings.listen
@@ -41,8 +47,9 @@ class Server:
         self._settings = settings
         self._readiness = Readiness((*self._wanted, "corpora"))
         self._engine = Engine(settings.engine)
-        self._loader = Loader(threads=cpu_count())
-        self._library = CorpusLibrary(CorpusRegistry(self._engine), self._loader, settings.corpora, directory.scratch)
+        self._loader = Loader(processes=cpu_count())
+        self._library = CorpusLibrary(self._engine, self._loader, settings, directory.path, directory.scratch)
+        self._loads = Loads(self._library, settings.corpora)
         self._endpoints: Endpoints = {}
         self._stops: list[Callable[[], Awaitable[None]]] = []
 
@@ -79,10 +86,9 @@ class Server:
         metrics.register(EngineCollector(self._engine.statistics))
         metrics.register(ProcessCollector(registry=None))
         admin = Admin(
-            library=self._library,
+            loads=self._loads,
             readiness=self._readiness,
             metrics=metrics,
-            max_body_bytes=self._settings.corpora.max_body_bytes,
             incarnation=self._engine.incarnation,
         )
         server = HttpServer(admin_app(admin), address, self._settings.listen.shutdown_seconds)
@@ -97,7 +103,12 @@ class Server:
         return server.endpoint
 
     async def _start_grpc(self, address: str) -> str:
-        server = GrpcServer(self._engine, address, max_frame_bytes=self._settings.engine.max_frame_bytes)
+        server = GrpcServer(
+            self._engine,
+            address,
+            max_frame_bytes=self._settings.engine.max_frame_bytes,
+            corpora=CorporaService(self._loads, self._readiness),
+        )
         await server.start()
         self._stops.append(lambda: server.stop(self._settings.listen.shutdown_seconds))
         return server.endpoint
@@ -111,11 +122,19 @@ class Server:
             self._engine.know_tokenizer(
                 tokenizer.tenant, tokenizer.model, tokenizer.fingerprint, tokenizer.vocabulary_size
             )
-        for corpus in self._settings.corpora.load:
-            key = CorpusKey(tenant=corpus.tenant, model=corpus.model, adapter=corpus.adapter, corpus_id=corpus.id)
+        try:
+            self._library.open()
+        except (LimitExceeded, OverLimit) as error:
+            raise StartError(f"data_dir {self._settings.data_directory()}: {error}") from None
+        configured = {
+            CorpusKey(tenant=corpus.tenant, model=corpus.model, adapter=corpus.adapter, corpus_id=corpus.id): corpus
+            for corpus in self._settings.corpora.load
+        }
+        self._library.remove_configured_except(configured)
+        for key, corpus in configured.items():
             try:
-                self._library.add_file(key, corpus.path)
-            except (IngestError, LoaderError, LimitExceeded) as error:
+                self._library.load_configured(key, corpus.path)
+            except (IngestError, LoaderError, LimitExceeded, OverLimit) as error:
                 raise StartError(f"corpus {corpus.id!r} from {corpus.path}: {error}") from None
 
     async def _stop(self) -> None:
@@ -125,6 +144,7 @@ class Server:
             await asyncio.gather(*(stop() for stop in self._stops))
         finally:
             self._loader.close()
+            await asyncio.to_thread(self._library.close)
             self._engine.close()
 
 

@@ -1,13 +1,29 @@
-"""Loading a corpus from start to end: columns from the loader process, an index from the columns, published whole."""
+"""All corpora and histories of a server: what transports call, and what goes on behind them."""
 
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from draftd.config import CorporaSettings, TokenizerSettings
+from draftd.config import Settings, TokenizerSettings
+from draftd.corpora.histories import HistoryKeeper
+from draftd.corpora.ledger import Ledger
+from draftd.corpora.merging import MOST_UNMERGED
+from draftd.corpora.moving import Imported, export_archive, import_archive
+from draftd.corpora.problem import OverLimit
+from draftd.corpora.publishing import Publisher
+from draftd.corpora.rebuilding import drop_documents, merge
 from draftd.corpora.registry import CorpusRegistry
+from draftd.corpora.restoring import Restorer
+from draftd.corpora.sources import stamp
+from draftd.corpora.upkeep import Attempts, Upkeep
+from draftd.corpora.workshop import Workshop
 from draftd.ingest import (
+    Ack,
+    Cancellation,
+    Cancelled,
     CorpusKey,
     DescribeJob,
     IngestError,
@@ -16,24 +32,46 @@ from draftd.ingest import (
     Loader,
     LoadFile,
     LoadJob,
-    LoadPost,
-    TokenColumns,
+    LoadRequest,
+    Mode,
+    Opened,
+    Progress,
+    Selection,
 )
-from draftd.native import Index
 from draftd.observe import facts
+from draftd.storage import Bytes, Store
 from draftd.wire import Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a deletion found."""
+
+    documents: int
+    tokens: int
 
 
 class CorpusLibrary:
     """All calls block: they belong on threads other than those of the transports."""
 
-    def __init__(self, registry: CorpusRegistry, loader: Loader, settings: CorporaSettings, scratch: Path) -> None:
-        """`scratch`: an existing folder for what is under way; nothing in it outlives the call that made it."""
+    def __init__(
+        self, engine: Publisher, loader: Loader, settings: Settings, data_directory: Path, scratch: Path
+    ) -> None:
+        """`scratch`: an existing folder below `data_directory` for what is under way; no start finds anything in it."""
         self.scratch = scratch
-        self._registry = registry
         self._loader = loader
-        self._settings = settings
+        self._settings = settings.corpora
         self._tokenizers: tuple[KnownTokenizer, ...] = ()
+        self._store = Store(data_directory, scratch)
+        self._workshop = Workshop(loader, Ledger(settings.limits), scratch)
+        self._registry = CorpusRegistry(engine, self._store)
+        self._keeper = HistoryKeeper(
+            engine, self._workshop, self._store, settings.history, settings.engine.history_limit
+        )
+        self._restorer = Restorer(self._workshop.ledger, self._registry, self._keeper)
+        self._attempts = Attempts()
+        self._upkeep = Upkeep("upkeep", settings.history.flush_seconds, self._look_after)
+        self._flushing = Upkeep("journals", settings.history.flush_seconds, self._keeper.flush)
 
     def open_tokenizers(self, configured: Sequence[TokenizerSettings]) -> tuple[KnownTokenizer, ...]:
         """Reads them once, to know their fingerprints and that they can be read. Raises IngestError or LoaderError."""
@@ -54,55 +92,138 @@ class CorpusLibrary:
             facts.tokenizer_known(known.tenant, known.model, known.path, known.fingerprint, known.vocabulary_size)
         return self._tokenizers
 
-    def add_posted(self, body: Path) -> Loaded:
-        """Adds what a client posted; `body` is a file. Raises IngestError, LoaderError, or what the engine raises."""
-        return self._add(LoadPost(body=body, directories=self._settings.directories))
+    def open(self) -> None:
+        """Maps what lies on the disk, and begins to look after it.
 
-    def add_file(self, key: CorpusKey, path: Path) -> Loaded:
-        """Adds a file that the operator named. Raises as `add_posted`."""
-        return self._add(LoadFile(key=key, path=path.absolute()))
+        Raises OverLimit, OSError, or what the engine raises for a limit."""
+        self._restorer.restore_all(self._store)
+        self._flushing.start()
+        self._upkeep.start()
+
+    def close(self) -> None:
+        """After the loader and the transports: what finished is on the disk on return."""
+        self._upkeep.stop()
+        self._flushing.stop()
+        self._keeper.flush()
+
+    def load(
+        self,
+        request: LoadRequest,
+        *,
+        on_progress: Callable[[Progress], None],
+        on_ack: Callable[[Ack], None],
+        cancelled: Cancellation,
+    ) -> Loaded:
+        """All or nothing. Raises IngestError, OverLimit, LoaderError, Cancelled, or what the engine raises."""
+        loaded = self._load(request, on_progress, cancelled, source="")
+        on_ack(Ack.DURABLE)
+        on_ack(Ack.VISIBLE)
+        return loaded
+
+    def load_configured(self, key: CorpusKey, path: Path) -> None:
+        """One of the settings, unless it is here already as the file is now. Raises as `load`."""
+        source = stamp(path.absolute())
+        collection = self._registry.all().get(key)
+        if collection is not None and collection.folder.manifest.source in (source, ""):
+            return  # as it was, or documents were added, which the file can't bring back
+        request = LoadRequest(key=key, source=LoadFile(path=path.absolute()), mode=Mode.CREATE)
+        self._load(request, _ignore, Cancellation(), source=source)
+
+    def remove_configured_except(self, keys: Container[CorpusKey]) -> None:
+        """What came from the settings and is not in them any more."""
+        for key, collection in self._registry.all().items():
+            if key not in keys and collection.folder.manifest.source:
+                self.remove(key)
 
     def remove(self, key: CorpusKey, tokenizer: str | None = None) -> None:
-        """Raises IngestError when there is none."""
+        """On return no draft reads it, and its files are gone. Raises IngestError when there is none."""
         tokens = self._registry.remove(key, tokenizer)
         facts.corpus_removed(str(key), tokens)
 
+    def delete(self, selection: Selection) -> Deleted:
+        """On return no draft reads what is picked, and no file has it. Raises IngestError, OverLimit, LoaderError."""
+        started = time.monotonic()
+        deleted = self._delete_from_history(selection) if selection.history else self._delete_from_corpus(selection)
+        what = f"corpus {selection.corpus_id!r}" if selection.corpus_id is not None else "history"
+        place = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
+        facts.documents_deleted(f"{what} of {place}", deleted.documents, time.monotonic() - started)
+        return deleted
+
     def token_counts(self, owner: Namespace) -> dict[str, int]:
+        """By id, those of the tenant's model and adapter; with a tokenizer stated, only those it can read."""
         return self._registry.token_counts(owner)
 
-    def _add(self, source: LoadPost | LoadFile) -> Loaded:
+    def export(self, owner: Namespace, into: Bytes) -> None:
+        """The corpora and histories of a tenant's model and adapter as one file; with a tokenizer stated, only its own.
+
+        Heads of histories are sealed first. Raises IngestError if there are none, OverLimit, LoaderError."""
+        self._keeper.seal_all(owner)
+        collections = [*self._registry.of(owner).values(), *self._keeper.of(owner).values()]
+        if not collections:
+            raise IngestError(f"namespace {owner} has no corpus and no history")
+        export_archive(collections, into)
+
+    def import_(self, archive: Path) -> Imported:
+        """All or nothing. Raises IngestError, OverLimit, or what the engine raises for a limit."""
+        self._keeper.flush()
+        with self._workshop.turn:
+            return import_archive(archive, self._store, self._restorer, self._tokenizers)
+
+    def _load(
+        self, request: LoadRequest, on_progress: Callable[[Progress], None], cancelled: Cancellation, source: str
+    ) -> Loaded:
         started = time.monotonic()
         try:
-            with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
-                loaded = self._loader.load(
-                    LoadJob(
-                        source=source,
-                        max_tokens=self._settings.max_tokens,
-                        tokenizers=self._tokenizers,
-                        result=Path(folder),
-                        taken=self._registry.keys(),
-                    )
-                )
-                # Another load of the same id may have ended meanwhile, or be at this point too.
-                with self._registry.reserve(loaded.key):
-                    index = build_index(TokenColumns.saved_in(Path(folder)))
-                    self._registry.publish(loaded.key, loaded.namespaces(), index)
-        except IngestError as error:
+            with ExitStack() as reserved:
+
+                def begin(opened: Opened) -> None:
+                    mode = Mode.ADD if source else request.mode
+                    reserved.enter_context(self._registry.reserve(opened, mode))
+
+                with self._workshop.loaded(self._job(request), begin, on_progress, cancelled) as (opened, fresh):
+                    self._merge_if_full(opened.key)
+                    self._registry.put(opened, fresh, request.mode, source)
+                    tokens, documents = fresh.segment.tokens, fresh.segment.documents
+        except (IngestError, OverLimit, Cancelled) as error:
             facts.corpus_refused(str(error))
             raise
         except Exception as error:
             facts.corpus_failed(error)
             raise
-        facts.corpus_published(str(loaded.key), loaded.tokens, time.monotonic() - started)
-        return loaded
+        self._upkeep.wake()
+        facts.corpus_published(str(opened.key), tokens, time.monotonic() - started)
+        return Loaded(key=opened.key, tokenizers=opened.tokenizers, documents=documents, tokens=tokens)
+
+    def _job(self, request: LoadRequest) -> Callable[[Path], LoadJob]:
+        return lambda folder: LoadJob(
+            request=request, max_tokens=self._settings.max_tokens, tokenizers=self._tokenizers, result=folder
+        )
+
+    def _merge_if_full(self, key: CorpusKey) -> None:
+        collection = self._registry.all().get(key)
+        if collection is not None and len(collection.held) >= MOST_UNMERGED:
+            merge(self._workshop, collection)
+
+    def _delete_from_history(self, selection: Selection) -> Deleted:
+        return Deleted(*self._keeper.delete(selection))
+
+    def _delete_from_corpus(self, selection: Selection) -> Deleted:
+        assert selection.corpus_id is not None
+        key = CorpusKey(
+            tenant=selection.tenant, model=selection.model, adapter=selection.adapter, corpus_id=selection.corpus_id
+        )
+        collection = self._registry.get(key, selection.tokenizer)
+        if selection.document_ids is None and selection.older_than is None:
+            documents, tokens = sum(held.file.documents for held in collection.held), collection.tokens
+            self.remove(key, selection.tokenizer)
+            return Deleted(documents, tokens)
+        return Deleted(*drop_documents(self._workshop, collection, selection))
+
+    def _look_after(self) -> None:
+        self._keeper.look_after()
+        for collection in self._registry.all().values():
+            self._attempts.run(str(collection), partial(merge, self._workshop, collection))
 
 
-def build_index(columns: TokenColumns) -> Index:
-    """A finished index of all documents. Python's lock is free while it is built."""
-    index = Index()
-    start = 0
-    for end in columns.document_ends.tolist():
-        index.append(columns.token_ids[start:end])
-        index.end_document()
-        start = end
-    return index
+def _ignore(_progress: Progress) -> None:
+    pass

@@ -1,97 +1,161 @@
-"""Which corpora there are: ids, token counts, and the namespaces each was published in."""
+"""Which corpora there are. Loads of one id meet here."""
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
 
-from draftd.ingest import CorpusKey, IngestError
-from draftd.native import Index
+from draftd.corpora.collection import Collection
+from draftd.corpora.publishing import CorpusView, Publisher
+from draftd.corpora.segments import Fresh, Held
+from draftd.ingest import CorpusKey, IngestError, Mode, Opened
+from draftd.storage import CollectionFolder, Manifest, Store, fresh_segment_name
 from draftd.wire import Namespace
 
 
-class Publisher(Protocol):
-    """Where corpora go: the engine."""
-
-    def publish_corpus(self, namespace: Namespace, name: str, index: Index) -> None: ...
-
-    def withdraw_corpus(self, namespace: Namespace, name: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Published:
-    tokens: int
-    namespaces: tuple[Namespace, ...]
-
-    def has(self, tokenizer: str | None) -> bool:
-        """Not stated: any."""
-        return tokenizer is None or any(namespace.tokenizer == tokenizer for namespace in self.namespaces)
-
-
 class CorpusRegistry:
-    """Publishes whole corpora or nothing. Threads may call at once; no call waits for a load under way."""
+    """Threads may call at once; no call waits for a load or a rebuild under way."""
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, store: Store) -> None:
         self._publisher = publisher
-        self._published: dict[CorpusKey, _Published] = {}
-        self._reserved: set[CorpusKey] = set()
+        self._store = store
+        self._corpora: dict[CorpusKey, Collection] = {}
+        self._being_created: set[CorpusKey] = set()
         self._lock = threading.Lock()
 
-    def keys(self) -> tuple[CorpusKey, ...]:
-        """Of all published corpora."""
+    def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> None:
+        """Publishes what lay on the disk. Raises what the engine raises."""
+        key = key_of(folder.manifest)
+        collection = Collection(folder, held, self._view(key, folder.manifest.namespaces()).show)
+        collection.show()
         with self._lock:
-            return tuple(self._published)
+            self._corpora[key] = collection
 
     @contextmanager
-    def reserve(self, key: CorpusKey) -> Iterator[None]:
-        """Keeps the id for one load, so that of two loads with one id exactly one goes on. Raises IngestError."""
+    def reserve(self, opened: Opened, mode: Mode) -> Iterator[None]:
+        """Lets one load of several create a corpus; the others are refused. Raises IngestError."""
         with self._lock:
-            key.refuse_if_in(self._published)
-            if key in self._reserved:
-                raise IngestError(f"corpus {key} is being loaded by another call")
-            self._reserved.add(key)
+            self._refuse(opened, mode)
+            if mode is Mode.CREATE:
+                self._being_created.add(opened.key)
         try:
             yield
         finally:
             with self._lock:
-                self._reserved.discard(key)
+                if mode is Mode.CREATE:
+                    self._being_created.discard(opened.key)
 
-    def publish(self, key: CorpusKey, namespaces: Sequence[Namespace], index: Index) -> None:
-        """Makes a reserved corpus visible in all of the namespaces, or, when one refuses, in none."""
-        done: list[Namespace] = []
-        try:
-            for namespace in namespaces:
-                self._publisher.publish_corpus(namespace, key.corpus_id, index)
-                done.append(namespace)
-        except BaseException:
-            for namespace in done:
-                self._publisher.withdraw_corpus(namespace, key.corpus_id)
-            raise
-        with self._lock:
-            self._published[key] = _Published(index.tokens, tuple(namespaces))
+    def put(self, opened: Opened, fresh: Fresh, mode: Mode, source: str) -> Collection:
+        """Adds a segment to a corpus, or makes one of it: durable and visible on return. Raises IngestError.
+
+        What comes from a configured `source` replaces what came from there before."""
+        while True:
+            with self._lock:
+                collection = self._corpora.get(opened.key)
+                if collection is None:
+                    return self._create(opened, fresh, source)
+            if mode is Mode.CREATE and not source:
+                raise exists_already(opened.key)
+            done = (
+                collection.replace(collection.held, fresh, source=source)
+                if source
+                else collection.add(fresh, source="")
+            )
+            if done:  # otherwise it was removed meanwhile
+                return collection
 
     def remove(self, key: CorpusKey, tokenizer: str | None) -> int:
-        """Drafts stop reading it; returns how many tokens it held. `tokenizer`, if stated, must be one of its own.
-
-        Raises IngestError."""
+        """On return no draft reads it and nothing of it is on the disk; how many tokens it held. Raises IngestError."""
         with self._lock:
-            published = self._published.get(key)
-            if published is None or not published.has(tokenizer):
-                state = "is still being loaded" if key in self._reserved else "does not exist"
-                raise IngestError(f"corpus {key} {state}")
-            del self._published[key]
+            collection = self._get(key, tokenizer)
+            with collection.lock:
+                tokens = collection.tokens
+                collection.removed = True
+                self._store.remove(collection.folder)
+                self._view(key, collection.folder.manifest.namespaces()).withdraw()
+                collection.release()
             # Under the lock: the id must not be published anew before the old one is gone.
-            for namespace in published.namespaces:
-                self._publisher.withdraw_corpus(namespace, key.corpus_id)
-        return published.tokens
+            del self._corpora[key]
+        return tokens
+
+    def get(self, key: CorpusKey, tokenizer: str | None) -> Collection:
+        """`tokenizer`, if stated, must be one of its own. Raises IngestError."""
+        with self._lock:
+            return self._get(key, tokenizer)
+
+    def discard(self, key: CorpusKey) -> None:
+        """Takes back a `restore`; what is on the disk stays."""
+        with self._lock:
+            collection = self._corpora.pop(key)
+            self._view(key, collection.folder.manifest.namespaces()).withdraw()
+
+    def all(self) -> dict[CorpusKey, Collection]:
+        with self._lock:
+            return dict(self._corpora)
 
     def token_counts(self, owner: Namespace) -> dict[str, int]:
         """By id, those of the tenant's model and adapter; with a tokenizer stated, only those it can read."""
-        with self._lock:
-            return {
-                key.corpus_id: published.tokens
-                for key, published in self._published.items()
-                if (key.tenant, key.model, key.adapter) == (owner.tenant, owner.model, owner.adapter)
-                and published.has(owner.tokenizer)
-            }
+        return {key.corpus_id: collection.tokens for key, collection in self.of(owner).items()}
+
+    def of(self, owner: Namespace) -> dict[CorpusKey, Collection]:
+        return {
+            key: collection
+            for key, collection in self.all().items()
+            if (key.tenant, key.model, key.adapter) == (owner.tenant, owner.model, owner.adapter)
+            and owner.tokenizer in (None, *collection.folder.manifest.tokenizers)
+        }
+
+    def _refuse(self, opened: Opened, mode: Mode) -> None:
+        if opened.key in self._being_created:
+            raise IngestError(f"corpus {opened.key} is being loaded by another call")
+        collection = self._corpora.get(opened.key)
+        if collection is None:
+            return
+        if mode is Mode.CREATE:
+            raise exists_already(opened.key)
+        if collection.folder.manifest.tokenizers != opened.tokenizers:
+            have, given = (
+                " and ".join(tokenizer or "none" for tokenizer in tokenizers)
+                for tokenizers in (collection.folder.manifest.tokenizers, opened.tokenizers)
+            )
+            raise IngestError(f"corpus {opened.key} is of tokenizer {have}; the documents are of {given}")
+
+    def _create(self, opened: Opened, fresh: Fresh, source: str) -> Collection:
+        held = fresh.held_as(fresh_segment_name())
+        manifest = Manifest(
+            kind="corpus",
+            tenant=opened.key.tenant,
+            model=opened.key.model,
+            adapter=opened.key.adapter,
+            tokenizers=opened.tokenizers,
+            name=opened.key.corpus_id,
+            source=source,
+            segments=(held.file,),
+        )
+        folder = self._store.create(manifest, {held.file.file: fresh.path})
+        collection = Collection(folder, (held,), self._view(opened.key, opened.namespaces()).show)
+        try:
+            collection.show()
+        except BaseException:
+            self._store.remove(folder)
+            raise
+        fresh.adopted = True
+        self._corpora[opened.key] = collection
+        return collection
+
+    def _get(self, key: CorpusKey, tokenizer: str | None) -> Collection:
+        collection = self._corpora.get(key)
+        if collection is None or tokenizer not in (None, *collection.folder.manifest.tokenizers):
+            state = "is still being loaded" if key in self._being_created else "does not exist"
+            raise IngestError(f"corpus {key} {state}")
+        return collection
+
+    def _view(self, key: CorpusKey, namespaces: Sequence[Namespace]) -> CorpusView:
+        return CorpusView(self._publisher, namespaces, key.corpus_id)
+
+
+def key_of(manifest: Manifest) -> CorpusKey:
+    return CorpusKey(tenant=manifest.tenant, model=manifest.model, adapter=manifest.adapter, corpus_id=manifest.name)
+
+
+def exists_already(key: CorpusKey) -> IngestError:
+    return IngestError(f"corpus {key} exists already; remove it first")

@@ -5,14 +5,14 @@ durable when the manifest that says so is renamed into place and its folder sync
 is removed. What is damaged moves to `<data_dir>/quarantine/`, and the rest serves.
 """
 
-from draftd.storage.archive import Packed, Unpacked, read_archive, write_archive
-from draftd.storage.folder import CollectionFolder
-from draftd.storage.journal import journal_of
+from draftd.storage.archive import Bytes, Packed, Unpacked, read_archive, write_archive
+from draftd.storage.folder import CollectionFolder, fresh_segment_name
 from draftd.storage.manifest import Manifest, SegmentFile
 from draftd.storage.problem import DamagedError
 from draftd.storage.store import Store
 
 __all__ = [
+    "Bytes",
     "CollectionFolder",
     "DamagedError",
     "Manifest",
@@ -20,7 +20,7 @@ __all__ = [
     "SegmentFile",
     "Store",
     "Unpacked",
-    "journal_of",
+    "fresh_segment_name",
     "read_archive",
     "write_archive",
 ]

@@ -1,9 +1,9 @@
 """Collections as one file, to be moved to another data directory.
 
-The file: a magic of 16 bytes; the version (u32) and the length of the header (u64); the header as JSON, a list of
-`{"manifest": ..., "journal": bytes}`; then, collection by collection, its segments in the order of the manifest and its
-journal, if it has any bytes. Behind the header and behind each file stand the 32 bytes of its sha256, the header's with
-everything before it. Numbers are little-endian. There are no names and no paths: who reads it makes its own.
+The file: a magic of 16 bytes; the version (u32) and the length of the header (u64); the header, a list of manifests as
+JSON; then, collection by collection, its segments in the order of the manifest. Behind the header and behind each
+segment stand the 32 bytes of its sha256, the header's with everything before it. Numbers are little-endian. There are
+no names and no paths: who reads it makes its own.
 """
 
 import hashlib
@@ -12,10 +12,10 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from draftd.storage.files import sync_file, sync_folder
-from draftd.storage.folder import fresh_segment_name, journal_name
+from draftd.storage.folder import fresh_segment_name
 from draftd.storage.manifest import Manifest, parse_manifest
 from draftd.storage.problem import DamagedError
 
@@ -39,7 +39,6 @@ class Packed:
 
     manifest: Manifest
     segments: Sequence[BinaryIO]
-    journal: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,7 @@ class Unpacked:
 
 
 def write_archive(collections: Sequence[Packed], into: Bytes) -> None:
-    entries = [
-        {"manifest": packed.manifest.model_dump(mode="json"), "journal": len(packed.journal)} for packed in collections
-    ]
-    header = json.dumps(entries).encode()
+    header = json.dumps([packed.manifest.model_dump(mode="json") for packed in collections]).encode()
     prefix = _PREFIX.pack(MAGIC, VERSION, len(header))
     into.write(prefix + header + hashlib.sha256(prefix + header).digest())
     for packed in collections:
@@ -64,24 +60,23 @@ def write_archive(collections: Sequence[Packed], into: Bytes) -> None:
                 digest.update(chunk)
                 into.write(chunk)
             into.write(digest.digest())
-        if packed.journal:
-            into.write(packed.journal + hashlib.sha256(packed.journal).digest())
 
 
 def read_archive(path: Path, into: Path) -> list[Unpacked]:
     """Puts the files of its collections into the folder `into`. Raises DamagedError; what lies there then is no use."""
     with path.open("rb") as archive:
-        entries = _read_header(archive)
-        expected = archive.tell() + sum(_stored_bytes(manifest, journal) for manifest, journal in entries)
+        manifests = _read_header(archive)
+        lengths = [segment.bytes for manifest in manifests for segment in manifest.segments]
+        expected = archive.tell() + sum(lengths) + _DIGEST_BYTES * len(lengths)
         actual = path.stat().st_size
         if actual != expected:
             raise DamagedError(f"the archive should have {expected} bytes, and has {actual}")
-        unpacked = [_unpack(archive, manifest, journal, into) for manifest, journal in entries]
+        unpacked = [_unpack(archive, manifest, into) for manifest in manifests]
     sync_folder(into)
     return unpacked
 
 
-def _read_header(archive: BinaryIO) -> list[tuple[Manifest, int]]:
+def _read_header(archive: BinaryIO) -> list[Manifest]:
     prefix = archive.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
         raise DamagedError("this is no archive of draftd")
@@ -94,34 +89,18 @@ def _read_header(archive: BinaryIO) -> list[tuple[Manifest, int]]:
     if archive.read(_DIGEST_BYTES) != hashlib.sha256(prefix + header).digest():
         raise DamagedError("the archive's header is damaged: its checksum is wrong")
     try:
-        return [_entry(entry) for entry in json.loads(header)]
-    except (ValueError, RecursionError, TypeError, KeyError) as error:
+        return [parse_manifest(content) for content in json.loads(header)]
+    except (ValueError, RecursionError, TypeError) as error:
         raise DamagedError(f"the archive's header is no list of collections: {error!r}") from None
 
 
-def _entry(entry: Any) -> tuple[Manifest, int]:
-    manifest, journal = parse_manifest(entry["manifest"]), entry["journal"]
-    if type(journal) is not int or journal < 0:
-        raise DamagedError(f"the archive's header: journal: {journal!r} is no number of bytes")
-    return manifest, journal
-
-
-def _stored_bytes(manifest: Manifest, journal: int) -> int:
-    files = [segment.bytes for segment in manifest.segments] + ([journal] if journal else [])
-    return sum(files) + _DIGEST_BYTES * len(files)
-
-
-def _unpack(archive: BinaryIO, manifest: Manifest, journal: int, into: Path) -> Unpacked:
-    segments = [segment.model_copy(update={"file": fresh_segment_name()}) for segment in manifest.segments]
-    lengths = {segment.file: segment.bytes for segment in segments}
-    if journal:
-        lengths[journal_name(manifest.generation)] = journal
-    files = {}
-    for name, length in lengths.items():
-        # Journals of several collections have one name; a segment's is new.
-        files[name] = into / fresh_segment_name()
-        _copy(archive, length, files[name], f"{manifest}, {name.partition('.')[2] or 'journal'}")
-    return Unpacked(manifest.model_copy(update={"segments": tuple(segments)}), files)
+def _unpack(archive: BinaryIO, manifest: Manifest, into: Path) -> Unpacked:
+    segments = tuple(segment.model_copy(update={"file": fresh_segment_name()}) for segment in manifest.segments)
+    for number, segment in enumerate(segments):
+        _copy(archive, segment.bytes, into / segment.file, f"{manifest}, segment {number}")
+    # What the generations of a history number are heads that stayed behind.
+    renewed = manifest.model_copy(update={"segments": segments, "generation": 0})
+    return Unpacked(renewed, {segment.file: into / segment.file for segment in segments})
 
 
 def _copy(archive: BinaryIO, length: int, target: Path, what: str) -> None:

@@ -2,12 +2,12 @@
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from draftd.storage.files import make_folder, move, remove_files
-from draftd.storage.journal import Journal, read_journal
+from draftd.storage.files import make_folder, move, remove_files, write_file
+from draftd.storage.journal import Journal, journal_of, read_journal
 from draftd.storage.manifest import MANIFEST, Manifest, SegmentFile, read_manifest, write_manifest
 
 _JOURNAL_NAME = re.compile(r"journal-(\d{1,19})")
@@ -27,7 +27,6 @@ class CollectionFolder:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self._journal: Journal | None = None  # of the generation that is written to
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, built: Mapping[str, Path]) -> Self:
@@ -49,11 +48,9 @@ class CollectionFolder:
     def file(self, segment: SegmentFile) -> Path:
         return self.path / segment.file
 
-    def adopt(self, built: Path) -> str:
-        """Takes a file in; it belongs to the collection once a committed manifest has the name that is returned."""
-        name = fresh_segment_name()
+    def adopt(self, built: Path, name: str) -> None:
+        """Takes a file in; it belongs to the collection once a committed manifest has the name."""
         move(built, self.path / name)
-        return name
 
     def commit(self, manifest: Manifest) -> None:
         """From here on the collection is what `manifest` says; files that it does not name are gone on return."""
@@ -61,34 +58,26 @@ class CollectionFolder:
         self.manifest = manifest
         self._remove_unnamed()
 
-    def journal(self, generation: int) -> Journal:
-        """To append to; the one of another generation is closed."""
-        path = self.path / journal_name(generation)
-        if self._journal is None or self._journal.path != path:
-            self.close()
-            self._journal = Journal(path)
-        return self._journal
+    def append_to_journal(self, generation: int, payload: bytes) -> None:
+        """Returns when it is on the disk; after an OSError it is not."""
+        with Journal(self.path / journal_name(generation)) as journal:
+            journal.append(payload)
 
     def journals(self) -> dict[int, list[bytes]]:
         """The payloads of every generation that is in no segment, in order; what is torn is cut."""
-        self.close()
         return {generation: read_journal(self.path / name) for generation, name in sorted(self._journal_names())}
 
-    def close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
+    def rewrite_journal(self, generation: int, payloads: Sequence[bytes]) -> None:
+        write_file(self.path / journal_name(generation), journal_of(payloads))
 
     def _journal_names(self) -> list[tuple[int, str]]:
         matches = (_JOURNAL_NAME.fullmatch(entry.name) for entry in self.path.iterdir())
-        return [(int(match[1]), match[0]) for match in matches if match and self._is_live(int(match[1]))]
-
-    def _is_live(self, generation: int) -> bool:
-        return self.manifest.kind == "history" and generation >= self.manifest.generation
+        names = [(int(match[1]), match[0]) for match in matches if match]
+        if self.manifest.kind == "corpus":
+            return []
+        return [(generation, name) for generation, name in names if generation >= self.manifest.generation]
 
     def _remove_unnamed(self) -> None:
-        if self._journal is not None and not self._is_live(int(self._journal.path.name.partition("-")[2])):
-            self.close()
         named = {MANIFEST, *(segment.file for segment in self.manifest.segments)}
         named.update(name for _, name in self._journal_names())
         if unnamed := {entry.name for entry in self.path.iterdir()} - named:

@@ -44,7 +44,6 @@ class Store:
 
     def remove(self, folder: CollectionFolder) -> None:
         """On return nothing of it is on the disk."""
-        folder.close()
         remove_folder(folder.path, self.scratch)
 
     def put_aside(self, path: Path, why: str) -> None:

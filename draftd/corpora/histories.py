@@ -1,0 +1,271 @@
+"""Shared histories on the disk: what finished is journalled, what became much is sealed, what became old leaves."""
+
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from draftd.config import HistorySettings
+from draftd.corpora.collection import Collection
+from draftd.corpora.documents import pack, unpack, without
+from draftd.corpora.problem import OverLimit
+from draftd.corpora.publishing import HistoryView, Publisher
+from draftd.corpora.rebuilding import drop_documents, merge
+from draftd.corpora.segments import Held
+from draftd.corpora.upkeep import Attempts
+from draftd.corpora.workshop import Workshop
+from draftd.ingest import Selection
+from draftd.observe import facts
+from draftd.storage import CollectionFolder, Manifest, Store
+from draftd.wire import HistoryDocuments, HistoryState, Namespace
+
+Key = tuple[Namespace, str]  # the namespace, and the group, "" for its own history
+
+LATE = 0.25  # of max_age: a segment is rebuilt without what is too old no more often than this
+
+
+class HistoryKeeper:
+    """The engine holds the heads; here is what of them is on the disk, and the segments made of them."""
+
+    def __init__(
+        self, engine: Publisher, workshop: Workshop, store: Store, settings: HistorySettings, history_limit: int
+    ) -> None:
+        """`history_limit`: bytes of one history, heads and segments; the engine keeps it too."""
+        self._engine = engine
+        self._workshop = workshop
+        self._store = store
+        self._settings = settings
+        self._history_limit = history_limit
+        self._histories: dict[Key, Collection] = {}
+        self._frozen: dict[Key, HistoryDocuments] = {}  # handed out by the engine, and not sealed yet
+        self._incomplete: set[Key] = set()  # whose journals lack something
+        self._attempts = Attempts()
+        self._flushing = threading.Lock()
+        self._lock = threading.Lock()  # of the set of histories
+
+    def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> None:
+        """Gives the engine what lay on the disk; journals only at a start. Raises DamagedError for their frames."""
+        key = key_of(folder.manifest)
+        collection = Collection(folder, held, HistoryView(self._engine, *key).show)
+        generation = folder.manifest.generation
+        journals = {generation: [], **folder.journals()} if generation else folder.journals()
+        for documents in [unpack(*key, number, payloads) for number, payloads in journals.items()]:
+            self._engine.restore_history(documents)
+        collection.show()
+        with self._lock:
+            self._histories[key] = collection
+
+    def discard(self, key: Key) -> None:
+        """Takes back a `restore`; what is on the disk stays."""
+        with self._lock:
+            self._histories.pop(key)
+        self._engine.publish_history(*key, [], drop_frozen=False)
+
+    def of(self, owner: Namespace) -> dict[Key, Collection]:
+        """Those of the tenant's model and adapter; with a tokenizer stated, only its own."""
+        with self._lock:
+            return {key: collection for key, collection in self._histories.items() if _is_of(key, owner)}
+
+    def flush(self) -> None:
+        """What finished before this call is on the disk on return, but for what a log line says."""
+        with self._flushing:
+            for documents in self._engine.drain_history():
+                key = (documents.namespace, documents.group)
+                try:
+                    self._journal(key, documents)
+                except OSError as error:
+                    self._incomplete.add(key)
+                    facts.journal_failed(named(key), error)
+
+    def seal_all(self, owner: Namespace) -> None:
+        """Everything that finished is in segments on return. Raises OverLimit, LoaderError."""
+        with self._workshop.turn:
+            self.flush()
+            for key, generation in self._heads(owner).items():
+                self._seal_heads(key, generation, None)
+
+    def look_after(self) -> None:
+        """One round over all histories: what is due is sealed, what is too old or too much leaves, segments merge."""
+        for state in self._engine.histories():
+            key = (state.namespace, state.group)
+            self._attempts.run(named(key), partial(self._look_after, key, state))
+
+    def delete(self, selection: Selection) -> tuple[int, int]:
+        """How many documents and tokens went; on return no draft and no file has them.
+
+        Raises OverLimit, LoaderError."""
+        owner = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
+        with self._workshop.turn:
+            forgotten = self._engine.forget_requests(selection.tenant, selection.request_ids or ())
+            self.flush()
+            gone = [
+                self._delete(key, selection, generation, unshared=forgotten > 0)
+                for key, generation in self._heads(owner).items()
+                if selection.group in (None, key[1])
+            ]
+        return sum(documents for documents, _ in gone), sum(tokens for _, tokens in gone)
+
+    def _delete(self, key: Key, selection: Selection, last: int, *, unshared: bool) -> tuple[int, int]:
+        """`last`: the generation of the live head. `unshared`: some was being indexed, and is in no journal."""
+        documents = tokens = 0
+        collection = self._collection(key, last)
+        if unshared or self._may_be_in_heads(key, collection, selection):
+            for sealed in self._seal_heads(key, last, selection):
+                picked = selection.picks(sealed.labels, sealed.times)
+                documents += int(picked.sum())
+                tokens += len(sealed.token_ids) - len(without(sealed, picked).token_ids)
+        of_segments = drop_documents(self._workshop, collection, selection)
+        _delete_from_journals(key, collection, selection)
+        return documents + of_segments[0], tokens + of_segments[1]
+
+    def _journal(self, key: Key, documents: HistoryDocuments) -> None:
+        collection = self._collection(key, documents.generation)
+        with collection.lock:
+            # Otherwise they are in a segment already, or were deleted.
+            if documents.generation >= collection.folder.manifest.generation:
+                collection.folder.append_to_journal(documents.generation, pack(documents))
+
+    def _collection(self, key: Key, generation: int) -> Collection:
+        with self._lock:
+            collection = self._histories.get(key)
+            if collection is None:
+                namespace, group = key
+                manifest = Manifest(
+                    kind="history",
+                    tenant=namespace.tenant,
+                    model=namespace.model,
+                    adapter=namespace.adapter,
+                    tokenizers=(namespace.tokenizer,),
+                    name=group,
+                    generation=generation,
+                )
+                collection = Collection(self._store.create(manifest), (), HistoryView(self._engine, *key).show)
+                self._histories[key] = collection
+            return collection
+
+    def _look_after(self, key: Key, state: HistoryState) -> None:
+        now = time.time()
+        with self._workshop.turn:
+            if key in self._histories:
+                self._expire(key, self._histories[key], state.head_bytes, now)
+            if self._is_due(key, state, now):
+                self._seal(key, self._too_old(key, now))
+            if key in self._histories:
+                merge(self._workshop, self._histories[key], self._too_old(key, now))
+
+    def _is_due(self, key: Key, state: HistoryState, now: float) -> bool:
+        settings = self._settings
+        return (
+            key in self._frozen
+            or state.head_tokens >= settings.seal_tokens
+            or state.head_bytes >= self._history_limit // 4
+            or (settings.max_age > 0 and 0 < state.oldest < now - (1 + LATE) * settings.max_age)
+        )
+
+    def _seal(self, key: Key, dropped: Selection | None) -> HistoryDocuments | None:
+        """Makes a segment of the oldest head, without what is picked; returns all that was in it, None: nothing."""
+        frozen = self._frozen.get(key) or self._engine.freeze_history(*key)
+        if frozen is None:
+            return None
+        self._frozen[key] = frozen
+        started = time.monotonic()
+        kept = frozen if dropped is None else without(frozen, dropped.picks(frozen.labels, frozen.times))
+        collection = self._collection(key, frozen.generation)
+        self._make_segment(collection, kept)
+        del self._frozen[key]
+        facts.history_sealed(named(key), len(kept.token_ids), time.monotonic() - started)
+        return frozen
+
+    def _make_segment(self, collection: Collection, documents: HistoryDocuments) -> None:
+        while True:
+            try:
+                with self._workshop.sealed(collection.owner, documents) as fresh:
+                    generation = max(collection.folder.manifest.generation, documents.generation + 1)
+                    collection.add(fresh, generation=generation)
+                return
+            except OverLimit as error:
+                if not collection.held:
+                    raise
+                _drop_oldest(collection, str(error))
+
+    def _expire(self, key: Key, collection: Collection, head_bytes: int, now: float) -> None:
+        while collection.held and collection.memory + head_bytes > self._history_limit:
+            _drop_oldest(collection, f"the history has more bytes than engine.history_limit, {self._history_limit}")
+        too_old = self._too_old(key, now)
+        if too_old is None:
+            return
+        while collection.held and collection.held[0].file.newest < now - self._settings.max_age:
+            _drop_oldest(collection, f"they are older than history.max_age, {self._settings.max_age:.0f} s")
+        if any(held.file.oldest < now - (1 + LATE) * self._settings.max_age for held in collection.held):
+            documents, _ = drop_documents(self._workshop, collection, too_old)
+            facts.documents_expired(named(key), documents, "they are older than history.max_age")
+
+    def _too_old(self, key: Key, now: float) -> Selection | None:
+        namespace, group = key
+        if self._settings.max_age == 0:
+            return None
+        return Selection(
+            tenant=namespace.tenant,
+            model=namespace.model,
+            adapter=namespace.adapter,
+            tokenizer=namespace.tokenizer,
+            history=True,
+            group=group,
+            older_than=int(now - self._settings.max_age),
+        )
+
+    def _may_be_in_heads(self, key: Key, collection: Collection, selection: Selection) -> bool:
+        """What is in heads is in the journals too, once it is there whole."""
+        if key in self._incomplete or (selection.request_ids is None and selection.older_than is None):
+            return True
+        with collection.lock:
+            journals = collection.folder.journals().items()
+            documents = [unpack(*key, generation, payloads) for generation, payloads in journals]
+        return any(selection.picks(each.labels, each.times).any() for each in documents)
+
+    def _heads(self, owner: Namespace) -> dict[Key, int]:
+        """The generations of the live heads of an owner's histories, also of those with nothing on the disk yet."""
+        live = {(state.namespace, state.group): state.generation for state in self._engine.histories()}
+        return dict.fromkeys(self.of(owner), 0) | {key: number for key, number in live.items() if _is_of(key, owner)}
+
+    def _seal_heads(self, key: Key, last: int, dropped: Selection | None) -> list[HistoryDocuments]:
+        """Seals all heads up to the generation `last`; returns what was in them."""
+        sealed = []
+        while (frozen := self._seal(key, dropped)) is not None:
+            sealed.append(frozen)
+            if frozen.generation >= last:
+                break
+        return sealed
+
+
+def key_of(manifest: Manifest) -> Key:
+    return (manifest.namespaces()[0], manifest.name)
+
+
+def _is_of(key: Key, owner: Namespace) -> bool:
+    """With no tokenizer stated: any."""
+    namespace, _ = key
+    return owner.tokenizer in (None, namespace.tokenizer) and (
+        (owner.tenant, owner.model, owner.adapter) == (namespace.tenant, namespace.model, namespace.adapter)
+    )
+
+
+def named(key: Key) -> str:
+    namespace, group = key
+    return f"history {group!r} of {namespace}" if group else f"history of {namespace}"
+
+
+def _drop_oldest(collection: Collection, why: str) -> None:
+    oldest = collection.held[0]
+    collection.replace((oldest,), None)
+    facts.documents_expired(str(collection), oldest.file.documents, why)
+
+
+def _delete_from_journals(key: Key, collection: Collection, selection: Selection) -> None:
+    """What heads still hold is kept; what was sealed has no journal any more."""
+    with collection.lock:
+        for generation, payloads in collection.folder.journals().items():
+            documents = unpack(*key, generation, payloads)
+            picked = selection.picks(documents.labels, documents.times)
+            if picked.any():
+                collection.folder.rewrite_journal(generation, [pack(without(documents, picked))])

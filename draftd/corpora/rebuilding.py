@@ -1,0 +1,49 @@
+"""Rebuilds of a collection: merges, and segments without some of their documents."""
+
+import time
+
+from draftd.corpora.collection import Collection
+from draftd.corpora.merging import plan_merge
+from draftd.corpora.segments import Held
+from draftd.corpora.workshop import Workshop
+from draftd.ingest import LoaderError, Selection
+from draftd.observe import facts
+
+
+def merge(workshop: Workshop, collection: Collection, dropped: Selection | None = None) -> None:
+    """Until it has few enough segments; what `dropped` picks is left out on the way. Raises OverLimit, LoaderError."""
+    with workshop.turn:
+        while (run := plan_merge([held.file.tokens for held in collection.held])) is not None:
+            started = time.monotonic()
+            old = collection.held[run]
+            _rebuild(workshop, collection, old, dropped)
+            tokens = sum(held.file.tokens for held in old)
+            facts.segments_merged(str(collection), len(old), tokens, time.monotonic() - started)
+
+
+def drop_documents(workshop: Workshop, collection: Collection, dropped: Selection) -> tuple[int, int]:
+    """Rebuilds every segment with documents that `dropped` picks; how many documents and tokens went.
+
+    Raises OverLimit, LoaderError."""
+    documents = tokens = 0
+    with workshop.turn:
+        for held in collection.held:
+            picked = int(dropped.picks(held.segment.labels(), held.segment.times()).sum())
+            if picked:
+                documents += picked
+                tokens += _rebuild(workshop, collection, (held,), dropped)
+    return documents, tokens
+
+
+def _rebuild(workshop: Workshop, collection: Collection, old: tuple[Held, ...], dropped: Selection | None) -> int:
+    """How many tokens it has less."""
+    before = sum(held.file.tokens for held in old)
+    inputs = [(collection.folder.file(held.file), held) for held in old]
+    try:
+        with workshop.rebuilt(collection.owner, inputs, dropped) as fresh:
+            collection.replace(old, fresh)
+            return before - (fresh.segment.tokens if fresh is not None else 0)
+    except (LoaderError, OSError):
+        if collection.removed:  # with the files that were being read
+            return before
+        raise

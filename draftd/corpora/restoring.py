@@ -1,0 +1,80 @@
+"""From what lies on the disk to collections that drafts read: at a start, and of an import."""
+
+import time
+
+from draftd.corpora.histories import HistoryKeeper
+from draftd.corpora.histories import key_of as history_key
+from draftd.corpora.ledger import Ledger
+from draftd.corpora.registry import CorpusRegistry
+from draftd.corpora.registry import key_of as corpus_key
+from draftd.corpora.segments import Held, map_segment
+from draftd.observe import facts
+from draftd.storage import CollectionFolder, DamagedError, Manifest, Store
+from draftd.wire import Namespace
+
+
+class Restorer:
+    """Puts a folder's collection to where those of its kind are kept."""
+
+    def __init__(self, ledger: Ledger, registry: CorpusRegistry, keeper: HistoryKeeper) -> None:
+        self._ledger = ledger
+        self._registry = registry
+        self._keeper = keeper
+
+    def restore_all(self, store: Store) -> None:
+        """At a start. What is damaged is put aside. Raises OverLimit, or what the engine raises for a limit."""
+        started = time.monotonic()
+        tokens = []
+        for folder in store.open():
+            try:
+                tokens.append(self.restore(folder))
+            except DamagedError as error:
+                store.put_aside(folder.path, str(error))
+        facts.collections_restored(len(tokens), sum(tokens), time.monotonic() - started)
+
+    def restore(self, folder: CollectionFolder) -> int:
+        """How many tokens its segments have. Raises DamagedError, OverLimit, or what the engine raises."""
+        manifest = folder.manifest
+        if self.has(manifest):
+            raise DamagedError(f"{folder.path}: {manifest} is there already")
+        held = _map_all(self._ledger, folder)
+        try:
+            if manifest.kind == "corpus":
+                self._registry.restore(folder, held)
+            else:
+                self._keeper.restore(folder, held)
+        except BaseException:
+            for each in held:
+                each.charge.release()
+            raise
+        return sum(each.file.tokens for each in held)
+
+    def discard(self, manifest: Manifest) -> None:
+        """Takes back a `restore`."""
+        if manifest.kind == "corpus":
+            self._registry.discard(corpus_key(manifest))
+        else:
+            self._keeper.discard(history_key(manifest))
+
+    def has(self, manifest: Manifest) -> bool:
+        owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
+        if manifest.kind == "corpus":
+            return corpus_key(manifest) in self._registry.of(owner)
+        return history_key(manifest) in self._keeper.of(owner)
+
+
+def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
+    manifest = folder.manifest
+    owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
+    held: list[Held] = []
+    try:
+        for file in manifest.segments:
+            charge = ledger.charge(owner)
+            charge.hold(file.bytes)
+            held.append(Held(file, map_segment(folder.file(file), file), charge))
+            charge.hold(held[-1].segment.memory_size)
+    except BaseException:
+        for each in held:
+            each.charge.release()
+        raise
+    return held

@@ -1,0 +1,141 @@
+"""Where segments are built: in processes of the loader, each charged before it begins."""
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from draftd.corpora.ledger import Charge, Ledger
+from draftd.corpora.segments import Fresh, Held
+from draftd.ingest import (
+    SEGMENT,
+    Built,
+    Cancellation,
+    Loader,
+    LoadJob,
+    Opened,
+    Progress,
+    RebuildJob,
+    SealJob,
+    Selection,
+)
+from draftd.ingest.columns import ColumnsWriter
+from draftd.native import Segment
+from draftd.wire import HistoryDocuments, Namespace
+
+# More than a segment takes: token and entry of at most 31 bits each, and keys; a row for each document.
+BYTES_OF_TOKEN = 9
+BYTES_OF_DOCUMENT = 64
+BUILDING_BYTES_OF_TOKEN = 20  # of the process that builds it
+
+
+class Workshop:
+    """Each call is a context: what its caller did not adopt when it is left is gone. They raise OverLimit, LoaderError.
+
+    `turn`: held by who changes segments that exist, from choosing them to publishing, so that one does at a time."""
+
+    def __init__(self, loader: Loader, ledger: Ledger, scratch: Path) -> None:
+        self.turn = threading.RLock()
+        self.ledger = ledger
+        self._loader = loader
+        self._scratch = scratch
+
+    @contextmanager
+    def loaded(
+        self,
+        job: Callable[[Path], LoadJob],
+        on_opened: Callable[[Opened], None],
+        on_progress: Callable[[Progress], None],
+        cancelled: Cancellation,
+    ) -> Iterator[tuple[Opened, Fresh]]:
+        """The segment of a load; loads don't wait for each other. `job` gets the folder for its result."""
+        opened: list[Opened] = []
+        with self._bench() as bench:
+
+            def charge(now: Progress) -> None:
+                bench.hold(now.tokens, now.documents)
+                on_progress(now)
+
+            def begin(now: Opened) -> None:
+                on_opened(now)
+                opened.append(now)
+                bench.charge = self.ledger.charge(owner_of(now))
+
+            built = self._loader.load(job(bench.folder), on_opened=begin, on_progress=charge, cancelled=cancelled)
+            fresh = bench.fresh(built)
+            assert fresh is not None, "a load without a token is refused"
+            yield opened[0], fresh
+
+    @contextmanager
+    def rebuilt(
+        self, owner: Namespace, inputs: Sequence[tuple[Path, Held]], dropped: Selection | None
+    ) -> Iterator[Fresh | None]:
+        """One segment of several, without the documents that `dropped` picks; None: nothing is left."""
+        with self._bench() as bench:
+            bench.charge = self.ledger.charge(owner)
+            bench.hold(sum(held.file.tokens for _, held in inputs), sum(held.file.documents for _, held in inputs))
+            job = RebuildJob(inputs=tuple(path for path, _ in inputs), dropped=dropped, result=bench.folder)
+            yield bench.fresh(self._loader.rebuild(job, on_progress=_ignore, cancelled=Cancellation()))
+
+    @contextmanager
+    def sealed(self, owner: Namespace, documents: HistoryDocuments) -> Iterator[Fresh | None]:
+        """The segment of a history's head; None: it holds no token."""
+        if not len(documents.token_ids):
+            yield None
+            return
+        with self._bench() as bench:
+            bench.charge = self.ledger.charge(owner)
+            bench.hold(len(documents.token_ids), len(documents.times))
+            columns = bench.folder / "columns"
+            columns.mkdir()
+            with ColumnsWriter(columns) as writer:
+                writer.append(documents.token_ids, documents.document_ends, documents.labels, documents.times)
+            fingerprint = documents.namespace.tokenizer or ""
+            job = SealJob(columns=columns, fingerprint=fingerprint, result=bench.folder)
+            yield bench.fresh(self._loader.seal(job, on_progress=_ignore, cancelled=Cancellation()))
+
+    @contextmanager
+    def _bench(self) -> Iterator["_Bench"]:
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            bench = _Bench(Path(folder))
+            try:
+                yield bench
+            finally:
+                bench.close()
+
+
+class _Bench:
+    """One job: its folder, its charge, and the segment that it made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.charge: Charge | None = None
+        self._fresh: Fresh | None = None
+
+    def hold(self, tokens: int, documents: int) -> None:
+        assert self.charge is not None
+        kept = tokens * BYTES_OF_TOKEN + documents * BYTES_OF_DOCUMENT
+        self.charge.hold(kept, building=tokens * BUILDING_BYTES_OF_TOKEN)
+
+    def fresh(self, built: Built) -> Fresh | None:
+        assert self.charge is not None
+        if built.tokens == 0:
+            return None
+        segment = Segment.open(self.folder / SEGMENT)
+        self.charge.hold(segment.memory_size)
+        self._fresh = Fresh(self.folder / SEGMENT, segment, self.charge)
+        return self._fresh
+
+    def close(self) -> None:
+        if self.charge is not None and not (self._fresh and self._fresh.adopted):
+            self.charge.release()
+
+
+def owner_of(opened: Opened) -> Namespace:
+    """Whose bytes they are."""
+    return Namespace(opened.key.tenant, opened.key.model, adapter=opened.key.adapter)
+
+
+def _ignore(_progress: Progress) -> None:
+    pass
