@@ -15,6 +15,10 @@
 
 namespace draftd::bindings {
 
+inline void require(bool holds, const std::string& what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
 // Anything that converts safely to a contiguous int32 array.
 using TokenArray = pybind11::array_t<Token, pybind11::array::c_style>;
 

@@ -3,10 +3,15 @@
 
 #include <pybind11/pybind11.h>
 
+namespace draftd {
+class Engine;
+}
+
 namespace draftd::bindings {
 
 void bind_index(pybind11::module_& module);
 void bind_segment(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
+void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);  // a part of the engine
 
 }  // namespace draftd::bindings

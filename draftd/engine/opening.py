@@ -7,7 +7,7 @@ import numpy as np
 
 from draftd import native
 from draftd.engine.namespaces import Namespaces, TokenizerMismatch, UnknownCorpus
-from draftd.wire import DraftSync, Namespace, RowError, Shape, Share, Status
+from draftd.wire import DraftSync, Namespace, RowError, Shape, Share, Status, check_label
 
 MOST_STOP_IDS = 256  # each is compared with every committed token
 
@@ -43,6 +43,7 @@ class Opener:
             request=sync.request,
             epoch=sync.epoch,
             namespace=self.namespaces.number(namespace),
+            label=sync.request_id,
             vocabulary_size=sync.vocabulary_size,
             prompt=sync.prompt,
             output=sync.output,
@@ -74,6 +75,10 @@ class Opener:
 
 def _check_fields(sync: DraftSync) -> None:
     """Raises ValueError naming the field."""
+    try:
+        check_label(sync.request_id)
+    except ValueError as error:
+        raise ValueError(f"request_id: {error}") from None
     if sync.shape not in list(Shape):
         raise ValueError(f"shape: {sync.shape} is no Shape")
     if sync.share not in list(Share):

@@ -40,6 +40,8 @@ class Statistics:
     stale_tails: int
     ignored_closes: int
     evicted_sessions: int
+    forgotten_tokens: int
+    """Of histories, because of engine.history_limit or engine.memory_limit."""
     acceptance_of_requests: float
     """Sum of accepted / verified over closed requests; divided by requests_measured, the mean per request."""
     requests_measured: int
@@ -115,6 +117,7 @@ def collect(core: native.Engine, counters: Counters) -> Statistics:
         stale_tails=figures["stale_tails"],
         ignored_closes=figures["ignored_closes"],
         evicted_sessions=figures["evicted_sessions"],
+        forgotten_tokens=figures["forgotten_tokens"],
         acceptance_of_requests=figures["acceptance_of_requests"],
         requests_measured=figures["requests_measured"],
         draft_latency_bounds=LATENCY_BOUNDS,

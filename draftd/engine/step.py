@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 
 from draftd import native
 from draftd.config import EngineSettings
+from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
 from draftd.engine.statistics import Counters, Statistics, collect
@@ -57,20 +58,26 @@ class Rejected(Exception):
         self.status = status
 
 
-class Engine:
+class Engine(Histories):
     """Answers the frames of all verifiers. Thread-safe; every transport of a server shares one."""
 
-    def __init__(self, settings: EngineSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.incarnation = secrets.randbits(64)
-        self._settings = settings
-        self._clock = clock
-        self._core = native.Engine(
+    def __init__(
+        self,
+        settings: EngineSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        core = native.Engine(
             session_ttl=settings.session_ttl,
             memory_limit=settings.memory_limit,
             history_limit=settings.history_limit,
             max_nodes=settings.max_nodes,
         )
-        self._namespaces = Namespaces(self._core, settings.max_corpora)
+        super().__init__(core, Namespaces(core, settings.max_corpora), clock)
+        self.incarnation = secrets.randbits(64)
+        self._settings = settings
+        self._wall_clock = wall_clock
         self._opener = Opener(self._core, self._namespaces, settings.memory_limit)
         self._counters = Counters()
         self._verifiers = Verifiers()
@@ -140,9 +147,9 @@ class Engine:
         errors: list[RowError] = []
 
         if batch.close.request:
-            errors += _close_errors(
-                batch.close, self._core.close(verifier, batch.close.request, batch.close.epoch, now)
-            )
+            closed_at = int(self._wall_clock())
+            statuses = self._core.close(verifier, batch.close.request, batch.close.epoch, now, closed_at)
+            errors += _close_errors(batch.close, statuses)
         for sync in batch.sync:
             if error := self._opener.open(verifier, sync, now, takes_trees=takes_trees):
                 self._counters.sync_refused(Status(error.status))

@@ -2,6 +2,8 @@
 
 from draftd.native._core import (
     Engine,
+    HistoryDocuments,
+    HistoryState,
     Index,
     IntegrityError,
     Level,
@@ -15,6 +17,8 @@ from draftd.native._core import (
 
 __all__ = [
     "Engine",
+    "HistoryDocuments",
+    "HistoryState",
     "Index",
     "IntegrityError",
     "Level",

@@ -76,6 +76,7 @@ COUNTERS = (
     Figure("draftd_stale_tails", "Commits that used another tail than the last one sent", "stale_tails"),
     Figure("draftd_ignored_closes", "Closes of a request that is not open", "ignored_closes"),
     Figure("draftd_evicted_sessions", "Requests dropped for silence or for memory", "evicted_sessions"),
+    Figure("draftd_forgotten_tokens", "Tokens of histories dropped from memory to keep a limit", "forgotten_tokens"),
 )
 GAUGES = (
     Figure("draftd_sessions", "Open requests", "sessions"),

@@ -2,6 +2,7 @@
 
 from draftd.wire.catalogue import CloseReason, Reason, Shape, Share, Source, Status, TailKind
 from draftd.wire.history import HistoryDocuments, HistoryState
+from draftd.wire.label import LONGEST_LABEL, check_label
 from draftd.wire.messages import (
     DraftClose,
     DraftSync,
@@ -26,6 +27,7 @@ NO_PARENT = -1  # DraftTail.parents: the node hangs from the committed prefix it
 __all__ = [
     "ALL_VERIFIED",
     "BITMAP_VERIFIED",
+    "LONGEST_LABEL",
     "NO_PARENT",
     "NO_TAIL",
     "PROTOCOL",
@@ -50,4 +52,5 @@ __all__ = [
     "StepReply",
     "TailKind",
     "VerifyCommit",
+    "check_label",
 ]

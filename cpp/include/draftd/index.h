@@ -88,6 +88,8 @@ class Index {
 
   // The most frequent tokens, most frequent first, ties to the more recent.
   std::span<const FrequentToken> frequent_tokens() const;
+  // All that was appended, with a separator before each document; valid until more is.
+  std::span<const Token> text() const;
 
   // Unlike any other index of this process; an address may be used again.
   std::uint64_t identity() const;

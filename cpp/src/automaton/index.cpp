@@ -111,6 +111,7 @@ void Index::prefetch_edges(State state) const {
 }
 
 std::span<const FrequentToken> Index::frequent_tokens() const { return storage_->frequent.ranked(); }
+std::span<const Token> Index::text() const { return {storage_->text.data(), storage_->text.size()}; }
 std::uint64_t Index::identity() const { return storage_->identity; }
 std::uint32_t Index::version() const { return static_cast<std::uint32_t>(storage_->text.size()); }
 std::size_t Index::tokens() const { return storage_->text.size() - storage_->documents; }

@@ -2,50 +2,102 @@
 // tokens, the oldest forgotten first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
-#include <utility>
+#include <string_view>
+#include <vector>
 
+#include "draftd/histories.h"
 #include "draftd/index.h"
+#include "draftd/segments.h"
+#include "engine/head.h"
 
 namespace draftd {
 
-// An automaton only grows. So the history is two of them: when the newer has
-// its share of the limit, the older is dropped and a fresh one begun. Between
-// a third of the limit and all of it is always remembered.
+// Memory that nothing refers to any more once the lock is let go: freed then, not under it.
+using Freed = std::vector<std::shared_ptr<const void>>;
+
+// From old to new: sealed segments, an older head, and the newer one that
+// grows. An automaton only grows, so a head is given up as a whole: either the
+// caller takes it to be sealed (freeze), and publishes the segment in its
+// place; or, when the newer has its share of the limit, the older is dropped.
+// Without any sealing between a third of the limit and all of it is remembered.
+//
+// A document under way when its head is replaced is cut in two: an older head
+// holds whole documents only and never changes, so it may be read without the lock.
 class History {
  public:
-  explicit History(std::size_t limit) : limit_(limit) {}
+  static constexpr std::uint64_t kFirstGeneration = 1;
 
-  // Returns what was forgotten to make room, for the caller to free.
-  std::optional<Index> append(std::span<const Token> tokens) {
-    std::optional<Index> forgotten;
-    if (newer_.memory_size() >= share()) {
-      forgotten = std::exchange(older_, std::exchange(newer_, Index()));
-    }
-    newer_.append(tokens);
-    return forgotten;
+  History(std::size_t limit, std::uint64_t generation);
+
+  // Goes on with the document under way, or begins one. Returns how many tokens
+  // were forgotten to make room.
+  std::size_t append(std::span<const Token> tokens, std::string_view label, std::int64_t time, Freed& freed);
+  void end_document() { newer_->end_document(); }
+
+  // The head that is to be sealed next: an older one that nobody took yet, or
+  // the newer one, in whose place a new one is begun. None while the last one
+  // taken is still here, and when there is no text.
+  std::shared_ptr<const Head> freeze();
+  // Replaces the segments, and with `drop_frozen` drops the head that freeze()
+  // gave, if a limit did not do so before. Returns how many tokens were
+  // forgotten because the segments are over the limit.
+  std::size_t publish(SegmentSet segments, bool drop_frozen, Freed& freed);
+  // Gives up what is oldest: a segment, the older head, or the newer one.
+  // Returns how many tokens that were.
+  std::size_t forget(Freed& freed);
+
+  // Copies the next tokens of whole documents that were not drained before, up
+  // to `most` and of one head, which `into` then names; the last document may
+  // lack its end. False when there are none.
+  bool drain(std::size_t most, HistoryDocuments& into);
+
+  // Whether all that the newer head holds is whole documents that were drained;
+  // only behind such can go what was drained in an earlier life.
+  bool can_restore() const { return !newer_->under_way() && newer_drained_.documents == newer_->documents(); }
+  // Drained documents of that generation follow; the head's never falls.
+  void raise_generation(std::uint64_t generation) {
+    newer_->set_generation(std::max(generation, newer_->generation()));
   }
-  void end_document() { newer_.end_document(); }
-  // Gives up the older half or, if that is gone, the rest.
-  Index forget() { return std::exchange(older_.tokens() > 0 ? older_ : newer_, Index()); }
+  // Adds such a document. Returns how many tokens were forgotten to make room.
+  std::size_t restore(std::span<const Token> tokens, std::string_view label, std::int64_t time, Freed& freed);
 
-  const Index& newer() const { return newer_; }
-  const Index& older() const { return older_; }
-  // The half that knows more, for what is read off the text as a whole.
-  const Index& larger() const { return newer_.tokens() < older_.tokens() ? older_ : newer_; }
-  std::size_t tokens() const { return newer_.tokens() + older_.tokens(); }
-  std::size_t memory_size() const { return newer_.memory_size() + older_.memory_size(); }
+  const Index& newer() const { return newer_->index(); }
+  const Index& older() const { return older_->index(); }
+  const std::shared_ptr<const SegmentSet>& segments() const { return segments_; }
+  std::uint64_t generation() const { return newer_->generation(); }
+  std::optional<std::int64_t> oldest() const { return older_->oldest() ? older_->oldest() : newer_->oldest(); }
+  std::size_t head_memory_size() const { return newer_->memory_size(); }
+  std::size_t tokens() const;
+  std::size_t memory_size() const;
 
  private:
-  // Storage grows by a quarter at a time: two indexes of this size, grown once
-  // more each, are within the limit.
-  std::size_t share() const { return limit_ / 5 * 2; }
+  // Storage grows by a quarter at a time, and some elements: two heads of this
+  // size, grown once more each, are within the limit.
+  std::size_t share() const { return limit_ / 8 * 3; }
+  // How far a head is drained.
+  struct Drained {
+    std::size_t documents = 0;
+    std::size_t tokens = 0;  // of the next
+  };
+
+  std::size_t replace_head(Freed& freed);
+  void drop_older(Freed& freed);
+  std::size_t keep_limit(Freed& freed);
+  std::size_t drop_oldest_segment(Freed& freed);
 
   std::size_t limit_;
-  Index newer_;
-  Index older_;
+  std::shared_ptr<const SegmentSet> segments_;
+  std::shared_ptr<Head> newer_;
+  std::shared_ptr<const Head> older_;
+  bool sealing_ = false;  // freeze() gave the older head
+  Drained newer_drained_;
+  Drained older_drained_;
 };
 
 }  // namespace draftd

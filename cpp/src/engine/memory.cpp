@@ -1,5 +1,6 @@
-// What goes when memory runs out: whatever was longest unused, be it a request,
-// the history of a group, or the older half of a namespace's.
+// What goes when memory runs out: whatever was longest unused, be it a request
+// or the oldest part of a history.
+#include <algorithm>
 #include <optional>
 
 #include "engine/storage.h"
@@ -58,13 +59,13 @@ bool Engine::Storage::evict_one(Retired& retired) {
   const auto history = oldest_history(namespaces);
   if (history && (!session || history->last_used <= session->last_used)) {
     NamespaceState& home = *history->home;
-    if (history->group != home.groups.end()) {
-      history_bytes -= history->group->second.history.memory_size();
+    const bool of_group = history->group != home.groups.end();
+    History& oldest = of_group ? history->group->second.history : home.history;
+    change(oldest, [&](History& changed) { return changed.forget(retired.text); });
+    if (of_group && oldest.tokens() == 0) {
+      first_generation = std::max(first_generation, oldest.generation() + 1);
+      history_bytes -= oldest.memory_size();
       home.groups.erase(history->group);
-    } else {
-      history_bytes -= home.history.memory_size();
-      retired.indexes.push_back(home.history.forget());
-      history_bytes += home.history.memory_size();
     }
     return true;
   }

@@ -32,7 +32,7 @@ void Engine::Storage::index_inline(std::uint64_t verifier, std::uint32_t request
 
 void Engine::Storage::account(SessionEntry& entry) {
   session_bytes -= entry.bytes;
-  entry.bytes = entry.session.memory_size();
+  entry.bytes = entry.session.memory_size() + entry.label.capacity();
   session_bytes += entry.bytes;
 }
 
@@ -60,7 +60,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   }
   if (length * kBytesPerToken > s.limits.memory) return {Status::kLimitExceeded, static_cast<std::uint32_t>(length)};
   auto opened = std::make_unique<SessionEntry>(Session(request.epoch, request.options, request.prompt, request.output),
-                                               request.name_space, now);
+                                               request.name_space, std::string(request.label), now);
 
   const std::scoped_lock guard(s.lock);
   if (request.name_space >= s.namespaces.size()) throw std::out_of_range("open: no such namespace");
@@ -68,6 +68,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   verifier.last_seen = now;
   if (SessionEntry* const before = s.find(request.verifier, request.request)) {
     if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
+    opened->forgotten = before->forgotten && before->label == opened->label;
     s.retire(Storage::take(verifier, request.request), retired);
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
@@ -76,7 +77,8 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   return {Status::kOk, 0};
 }
 
-Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now) {
+Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now,
+                     std::int64_t time) {
   Storage& s = *storage_;
   std::unique_ptr<SessionEntry> closed;
   const std::scoped_lock guard(s.lock);
@@ -101,7 +103,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
     ++s.statistics.requests_measured;
   }
   // Shared or not, the indexing thread is the one to free it.
-  s.jobs.push_back({verifier, request, epoch, std::move(closed)});
+  s.jobs.push_back({verifier, request, epoch, std::move(closed), time});
   s.progress.job_added();
   return Status::kOk;
 }
