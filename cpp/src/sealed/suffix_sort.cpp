@@ -17,7 +17,7 @@
 #include "sealed/suffix_sort.h"
 
 #include <algorithm>
-#include <vector>
+#include "support/large_array.h"
 
 namespace draftd {
 namespace {
@@ -41,7 +41,7 @@ class SuffixSort {
         places_(static_cast<std::size_t>(alphabet)) {
     for (const Position symbol : text) ++bucket_ends_[static_cast<std::size_t>(symbol)];
     Position end = 0;
-    for (Position& bucket_end : bucket_ends_) bucket_end = end += bucket_end;
+    for (Position& bucket_end : bucket_ends_.all()) bucket_end = end += bucket_end;
   }
 
   void run() {
@@ -56,12 +56,13 @@ class SuffixSort {
   }
 
  private:
-  // An entry of order_ is the start of a suffix. While they are ordered, 0 is
-  // no suffix, and a complement is one whose predecessor isn't for this scan.
+  // An entry of order_ is the start of a suffix, the complement of one, or 0
+  // where there is none yet. A scan puts the suffix that is a symbol longer
+  // into its bucket; a complement says that it is the other scan's to put.
 
   // Puts the LMS suffixes into their buckets, in any order; returns how many there are.
   Position place_lms_suffixes() {
-    places_ = bucket_ends_;
+    start_at_bucket_ends();
     Position count = 0;
     each_lms_position([&](Position start) {
       order_[--place(text_[start])] = start;
@@ -83,7 +84,7 @@ class SuffixSort {
         order_[i] = ~start;
       }
     });
-    places_ = bucket_ends_;
+    start_at_bucket_ends();
     scan_left([this](Position i) {
       const Position start = order_[i];
       if (start > 0) {
@@ -105,7 +106,7 @@ class SuffixSort {
       order_[i] = ~start;
       if (start > 0) put_l(start - 1);
     });
-    places_ = bucket_ends_;
+    start_at_bucket_ends();
     scan_left([this](Position i) {
       const Position start = order_[i];
       if (start > 0) {
@@ -125,10 +126,10 @@ class SuffixSort {
     order_[place(symbol)++] = is_leftmost ? ~start : start;
   }
 
-  // `first_is_done`: the suffix that is the whole text is marked like those that have nothing to put before them.
-  void put_s(Position start, bool first_is_done) {
+  // No suffix is longer than the whole text; whether that one is kept is told by `keeps_whole`.
+  void put_s(Position start, bool keeps_whole) {
     const Position symbol = text_[start];
-    const bool is_leftmost = start > 0 ? text_[start - 1] > symbol : first_is_done;
+    const bool is_leftmost = start > 0 ? text_[start - 1] > symbol : keeps_whole;
     order_[--place(symbol)] = is_leftmost ? ~start : start;
   }
 
@@ -176,9 +177,7 @@ class SuffixSort {
       }
       const Position start = order_[i];
       const Position length = names[start / 2];
-      if (length != previous_length || length == 0 ||
-          !std::equal(text_ + start, text_ + start + length, text_ + previous))
-        ++name;
+      if (length != previous_length || length == 0 || !are_equal(start, previous, length)) ++name;
       names[start / 2] = name;
       previous = start;
       previous_length = length;
@@ -188,7 +187,7 @@ class SuffixSort {
 
   // Moves the sorted LMS suffixes from the front to the ends of their buckets.
   void spread_lms_suffixes(Position count) {
-    places_ = bucket_ends_;
+    start_at_bucket_ends();
     std::fill(order_ + count, order_ + size_, 0);
     for (Position i = count - 1; i >= 0; --i) {
       if (i >= kAhead) will_read(text_ + order_[i - kAhead]);
@@ -198,12 +197,21 @@ class SuffixSort {
     }
   }
 
+  // Most are a few symbols long: no call is worth it.
+  bool are_equal(Position a, Position b, Position length) const {
+    Position i = 0;
+    while (i < length && text_[a + i] == text_[b + i]) ++i;
+    return i == length;
+  }
+
   Position& place(Position symbol) { return places_[static_cast<std::size_t>(symbol)]; }
 
   void start_at_bucket_starts() {
     places_[0] = 0;
-    std::copy(bucket_ends_.begin(), bucket_ends_.end() - 1, places_.begin() + 1);
+    std::copy_n(bucket_ends_.data(), bucket_ends_.size() - 1, places_.data() + 1);
   }
+
+  void start_at_bucket_ends() { std::copy_n(bucket_ends_.data(), bucket_ends_.size(), places_.data()); }
 
   // Calls `visit` with each LMS position, from the last to the first.
   template <typename Visit>
@@ -222,7 +230,7 @@ class SuffixSort {
   template <typename Visit>
   void scan_right(Visit visit) {
     Position i = 0;
-    for (; i + 3 * kAhead < size_; ++i) {
+    for (; i + 2 * kAhead < size_; ++i) {
       hint(i, 1);
       visit(i);
     }
@@ -232,28 +240,26 @@ class SuffixSort {
   template <typename Visit>
   void scan_left(Visit visit) {
     Position i = size_ - 1;
-    for (; i >= 3 * kAhead; --i) {
+    for (; i >= 2 * kAhead; --i) {
       hint(i, -1);
       visit(i);
     }
     for (; i >= 0; --i) visit(i);
   }
 
-  // Asks for what the entries ahead of entry i will need, in three stages.
+  // Asks for what the entries ahead of entry i will need.
   void hint(Position i, Position direction) const {
-    const Position far = order_[i + direction * 3 * kAhead];
-    will_read(text_ + (far > 0 ? far - 1 : 0));
-    const Position middle = order_[i + direction * 2 * kAhead];
-    if (middle > 0) will_write(&places_[static_cast<std::size_t>(text_[middle - 1])]);
-    const Position near = order_[i + direction * kAhead];
-    if (near > 0) will_write(order_ + places_[static_cast<std::size_t>(text_[near - 1])]);
+    const Position far = order_[i + direction * 2 * kAhead];
+    will_read(text_ + std::max(far, 1) - 1);
+    const Position near = std::max(order_[i + direction * kAhead], 1);
+    will_write(order_ + places_[static_cast<std::size_t>(text_[near - 1])]);
   }
 
   const Position* text_;
   Position* order_;
   Position size_;
-  std::vector<Position> bucket_ends_;
-  std::vector<Position> places_;  // in each bucket, where the next suffix goes
+  LargeArray<Position> bucket_ends_;
+  LargeArray<Position> places_;  // in each bucket, where the next suffix goes
 };
 
 }  // namespace

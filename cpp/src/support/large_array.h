@@ -1,6 +1,6 @@
-// An array of plain data, of indeterminate value, for random access: on large
-// pages where the system has them, since otherwise the translation of addresses
-// costs as much as the memory. Goes back to the system with the object.
+// An array of plain data for random access, zeros at first: on large pages
+// where the system has them, since otherwise the translation of addresses costs
+// as much as the memory. It goes back to the system with the object.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace draftd {
 
-// Memory of whole pages. Throws std::bad_alloc.
+// Zeroed memory. Throws std::bad_alloc.
 class LargePages {
  public:
   explicit LargePages(std::size_t bytes);
