@@ -22,10 +22,6 @@ struct Tails {
   py::bytes base, status, reason, kind, detail, node_end, tokens, parents, survival, source;
 };
 
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::invalid_argument(what);
-}
-
 void require_ends(std::span<const std::uint32_t> ends, std::size_t values, const char* name) {
   std::uint32_t before = 0;
   for (std::size_t row = 0; row < ends.size(); ++row) {
@@ -106,14 +102,14 @@ Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColum
 }
 
 std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch,
-                                   std::uint32_t name_space, std::uint32_t vocabulary_size, const py::bytes& prompt,
-                                   const py::bytes& output, const py::bytes& stop_ids,
+                                   std::uint32_t name_space, const std::string& label,
+                                   std::uint32_t vocabulary_size, const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
                                    std::optional<std::uint32_t> max_new_tokens, bool chain, std::uint32_t max_nodes,
                                    int share, std::string group, bool hide_history,
                                    std::optional<std::vector<std::uint32_t>> corpora, double now) {
   const auto stops = column<Token>(stop_ids, "stop_ids");
-  OpenRequest opened{
-      verifier, request, epoch, name_space, {}, column<Token>(prompt, "prompt"), column<Token>(output, "output")};
+  OpenRequest opened{verifier, request, epoch, name_space, label, {}, column<Token>(prompt, "prompt"),
+                     column<Token>(output, "output")};
   RequestOptions& options = opened.options;
   if (vocabulary_size != 0 && vocabulary_size < INT32_MAX) options.vocabulary = static_cast<Token>(vocabulary_size);
   options.stop_ids.assign(stops.begin(), stops.end());
@@ -129,7 +125,8 @@ std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::ui
   return {static_cast<int>(status), position};
 }
 
-py::bytes close(Engine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch, double now) {
+py::bytes close(Engine& self, std::uint64_t verifier, const py::bytes& request, const py::bytes& epoch, double now,
+                std::int64_t time) {
   const auto requests = column<std::uint32_t>(request, "request");
   const auto epochs = column<std::uint32_t>(epoch, "epoch");
   require(requests.size() == epochs.size(), "columns request and epoch differ in length");
@@ -137,7 +134,7 @@ py::bytes close(Engine& self, std::uint64_t verifier, const py::bytes& request, 
   {
     const py::gil_scoped_release release;
     for (std::size_t row = 0; row < requests.size(); ++row) {
-      statuses.push_back(static_cast<std::uint8_t>(self.close(verifier, requests[row], epochs[row], now)));
+      statuses.push_back(static_cast<std::uint8_t>(self.close(verifier, requests[row], epochs[row], now, time)));
     }
   }
   return packed(statuses);
@@ -171,6 +168,7 @@ py::dict statistics(Engine& self) {
   all["stale_tails"] = figures.stale_tails;
   all["ignored_closes"] = figures.ignored_closes;
   all["evicted_sessions"] = figures.evicted_sessions;
+  all["forgotten_tokens"] = figures.forgotten_tokens;
   all["acceptance_of_requests"] = figures.acceptance_of_requests;
   all["requests_measured"] = figures.requests_measured;
   all["empty_tails"] = figures.empty_tails;
@@ -203,7 +201,8 @@ void bind_engine(py::module_& module) {
            py::arg("tail_base"), py::arg("verified"), py::arg("bitmap_end"), py::arg("bitmap"), py::arg("max_nodes"));
 
   using Unlocked = py::call_guard<py::gil_scoped_release>;
-  py::class_<Engine>(module, "Engine")
+  py::class_<Engine> engine(module, "Engine");
+  engine
       .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
                        bool indexing_thread) {
              return std::make_unique<Engine>(EngineLimits{session_ttl, memory_limit, history_limit, max_nodes},
@@ -214,16 +213,17 @@ void bind_engine(py::module_& module) {
       .def("create_namespace", &Engine::create_namespace, Unlocked())
       .def(
           "publish_corpus",
-          [](Engine& self, std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<Index> index) {
-            self.publish_corpus(name_space, corpus, std::move(index));
+          [](Engine& self, std::uint32_t name_space, std::uint32_t corpus,
+             const std::vector<std::shared_ptr<Segment>>& segments) {
+            self.publish_corpus(name_space, corpus, SegmentSet(segments.begin(), segments.end()));
           },
-          py::arg("namespace"), py::arg("corpus"), py::arg("index"), Unlocked())
+          py::arg("namespace"), py::arg("corpus"), py::arg("segments"), Unlocked())
       .def("withdraw_corpus", &Engine::withdraw_corpus, py::arg("namespace"), py::arg("corpus"), Unlocked())
       .def("open", &open, py::kw_only(), py::arg("verifier"), py::arg("request"), py::arg("epoch"),
-           py::arg("namespace"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"), py::arg("stop_ids"),
+           py::arg("namespace"), py::arg("label"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"), py::arg("stop_ids"),
            py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"), py::arg("share"), py::arg("group"),
            py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
-      .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"))
+      .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"), py::arg("time"))
       .def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
            py::arg("min_survival"))
       .def("expire", &Engine::expire, py::arg("now"), Unlocked())
@@ -234,6 +234,7 @@ void bind_engine(py::module_& module) {
       .def("index_slice", &Engine::index_slice, py::arg("max_tokens"), Unlocked())
       .def("stop_indexing", &Engine::stop_indexing, Unlocked())
       .def("statistics", &statistics);
+  bind_histories(module, engine);
 
   module.def("catalogue", [] {
     const auto number = [](auto code) { return py::int_(static_cast<int>(code)); };

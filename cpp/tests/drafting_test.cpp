@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sealed.h"
+
 namespace draftd::testing {
 namespace {
 
@@ -18,7 +20,7 @@ std::vector<Token> random_text(Random& random, std::size_t length) {
   return text;
 }
 
-// Requests that read the same three indexes.
+// Requests that read the same three indexes and two segments.
 class Batch {
  public:
   explicit Batch(Random& random) {
@@ -26,19 +28,22 @@ class Batch {
       index.append(random_text(random, 300));
       index.end_document();
     }
+    for (int i = 0; i < 2; ++i) segments_.push_back(sealed({random_text(random, 300), random_text(random, 20)}));
   }
 
   DraftWish& add(std::span<const Token> text) {
-    std::vector<DraftSource>& sources = sources_.emplace_back();
-    for (const Index& index : indexes_) sources.push_back({&index, Source::kCorpus, index.match(text)});
+    std::vector<LiveSource>& live = live_.emplace_back();
+    for (const Index& index : indexes_) live.push_back({&index, Source::kSharedHistory, index.match(text)});
     DraftWish& wish = wishes.emplace_back();
-    wish.fill = indexes_.data();
+    wish.text = text;
+    wish.sealed = {&sealed_, 1};
+    wish.fill = {indexes_[0].frequent_tokens(), indexes_[0].tokens(), indexes_[0].degree(kRoot)};
     wish.max_nodes = 16;
     return wish;
   }
 
   void draft(std::uint32_t budget = UINT32_MAX, double min_survival = 0.0) {
-    for (std::size_t i = 0; i < wishes.size(); ++i) wishes[i].sources = sources_[i];
+    for (std::size_t i = 0; i < wishes.size(); ++i) wishes[i].live = live_[i];
     drafter.draft(wishes, budget, min_survival);
   }
 
@@ -53,7 +58,9 @@ class Batch {
 
  private:
   std::array<Index, 3> indexes_;
-  std::vector<std::vector<DraftSource>> sources_;
+  SegmentSet segments_;
+  SealedSource sealed_{&segments_, Source::kCorpus};
+  std::vector<std::vector<LiveSource>> live_;
 };
 
 bool same_tree(std::span<const DraftNode> a, std::span<const DraftNode> b) {
@@ -152,9 +159,9 @@ BOOST_AUTO_TEST_CASE(a_request_is_drafted_the_same_alone_and_in_a_batch) {
 BOOST_AUTO_TEST_CASE(nothing_to_draft_from_says_why) {
   Drafter drafter;
   const Index nothing;
-  const DraftSource source{&nothing, Source::kOwnText, {}};
+  const LiveSource source{&nothing, Source::kOwnText, {}};
   DraftWish wish;
-  wish.sources = {&source, 1};
+  wish.live = {&source, 1};
   wish.max_nodes = 4;
   drafter.draft({&wish, 1}, 4, 0.0);
   BOOST_CHECK(drafter.tree(0).empty());

@@ -4,83 +4,13 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <memory>
-#include <numeric>
 #include <thread>
-#include <utility>
 #include <vector>
 
+#include "sealed.h"
+#include "verifier.h"
+
 namespace draftd::testing {
-namespace {
-
-constexpr EngineLimits kAmple{600.0, std::size_t{1} << 30, std::size_t{1} << 28, 64};
-constexpr std::uint32_t kAtOnce = 1 << 20;
-
-struct Tail {
-  Status status;
-  Reason reason;
-  std::uint32_t base;
-  std::vector<Token> tokens;
-  std::vector<float> survival;
-
-  bool operator==(const Tail&) const = default;
-};
-
-// One verifier with requests of one namespace; a step has one row.
-class Verifier {
- public:
-  Verifier(Engine& engine, std::uint64_t incarnation, std::uint32_t name_space = 0)
-      : engine_(engine), incarnation_(incarnation), name_space_(name_space) {}
-
-  Status open(std::uint32_t request, std::span<const Token> prompt, RequestOptions options = {}) {
-    return engine_.open({incarnation_, request, ++epoch_, name_space_, std::move(options), prompt, {}}, now).first;
-  }
-  Tail step(std::uint32_t request, std::uint32_t start, std::span<const Token> tokens, std::uint16_t max_nodes) {
-    const auto token_end = static_cast<std::uint32_t>(tokens.size());
-    const std::uint32_t no_tail = Verified::kNoTail;
-    const std::int32_t all = Verified::kAll;
-    StepColumns columns{};
-    columns.request = {&request, 1};
-    columns.epoch = {&epoch_, 1};
-    columns.start = {&start, 1};
-    columns.token_end = {&token_end, 1};
-    columns.tokens = tokens;
-    columns.tail_base = {&no_tail, 1};
-    columns.verified = {&all, 1};
-    columns.max_nodes = {&max_nodes, 1};
-    TailColumns tails;
-    engine_.step(incarnation_, columns, now, tails);
-    return {static_cast<Status>(tails.status[0]), static_cast<Reason>(tails.reason[0]), tails.base[0], tails.tokens,
-            tails.survival};
-  }
-  void close(std::uint32_t request) { engine_.close(incarnation_, request, epoch_, now); }
-
-  // Opens, commits and closes, so that `output` is shared.
-  void share(std::uint32_t request, std::span<const Token> output) {
-    open(request, {});
-    step(request, 0, output, 0);
-    close(request);
-  }
-
-  double now = 0.0;
-
- private:
-  Engine& engine_;
-  std::uint64_t incarnation_;
-  std::uint32_t name_space_;
-  std::uint32_t epoch_ = 0;
-};
-
-std::vector<Token> ascending(Token first, std::size_t count) {
-  std::vector<Token> tokens(count);
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
-
-bool drafts(const Tail& tail, Token token) {
-  return std::find(tail.tokens.begin(), tail.tokens.end(), token) != tail.tokens.end();
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_SUITE(engine_test)
 
@@ -116,10 +46,9 @@ BOOST_AUTO_TEST_CASE(steps_openings_and_indexing_may_run_at_the_same_time) {
     }
   };
   const auto publish = [&] {
+    const auto corpus = sealed({ascending(0, 500)});
     for (int round = 0; round < 50; ++round) {
-      auto corpus = std::make_shared<Index>();
-      corpus->append(ascending(0, 500));
-      engine.publish_corpus(0, 1, corpus);
+      engine.publish_corpus(0, 1, {corpus});
       engine.withdraw_corpus(0, 1);
     }
   };
@@ -181,16 +110,13 @@ BOOST_AUTO_TEST_CASE(a_cursor_into_a_history_that_was_forgotten_equals_a_fresh_m
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_into_a_corpus_that_was_replaced_equals_a_fresh_match) {
+BOOST_AUTO_TEST_CASE(a_corpus_that_was_replaced_is_read_anew) {
   Engine engine(kAmple, false);
   engine.create_namespace();
   Verifier reader(engine, 1);
   reader.open(1, ascending(0, 3));
   for (Token round = 0; round < 20; ++round) {
-    auto corpus = std::make_shared<Index>();
-    corpus->append(std::vector<Token>{1, 2, 1000 + round});
-    engine.publish_corpus(0, 1, corpus);
-    corpus.reset();
+    engine.publish_corpus(0, 1, {sealed({{1, 2, 1000 + round}})});
     BOOST_CHECK(drafts(reader.step(1, 3, {}, 4), 1000 + round));
     engine.withdraw_corpus(0, 1);
     BOOST_CHECK(reader.step(1, 3, {}, 4).reason == Reason::kNoMatch);
@@ -286,14 +212,14 @@ BOOST_AUTO_TEST_CASE(limits_that_cannot_be_kept_are_refused) {
 BOOST_AUTO_TEST_CASE(more_corpora_than_a_request_can_read_are_refused) {
   Engine engine(kAmple, false);
   engine.create_namespace();
-  const auto corpus = std::make_shared<Index>();
+  const auto corpus = sealed({{1}});
   std::uint32_t published = 0;
   const auto publish_many = [&] {
-    while (published < 100) engine.publish_corpus(0, published++, corpus);
+    while (published < 100) engine.publish_corpus(0, published++, {corpus});
   };
   BOOST_CHECK_THROW(publish_many(), std::length_error);
   BOOST_CHECK_LT(published, kMaxSources);
-  engine.publish_corpus(0, 0, corpus);  // replacing one is no more
+  engine.publish_corpus(0, 0, {corpus});  // replacing one is no more
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_namespace_is_refused) {

@@ -198,13 +198,13 @@ BOOST_AUTO_TEST_CASE(a_cursor_in_another_index_follows_the_text_and_the_index) {
   history.append(tokens({5, 1, 2, 3}));
   history.end_document();
   Session session = session_of({1});
-  BOOST_CHECK(session.standing_in(history).cursor == history.match(session.text()));
+  BOOST_CHECK(session.cursor_in(history) == history.match(session.text()));
   session.commit(1, tokens({2}), kNoTailUsed);
-  BOOST_CHECK(session.standing_in(history).cursor == history.match(session.text()));
+  BOOST_CHECK(session.cursor_in(history) == history.match(session.text()));
   history.append(tokens({8, 1, 2}));
-  BOOST_CHECK(session.standing_in(history).cursor == history.match(session.text()));
+  BOOST_CHECK(session.cursor_in(history) == history.match(session.text()));
   session.commit(1, tokens({3}), kNoTailUsed);
-  BOOST_CHECK(session.standing_in(history).cursor == history.match(session.text()));
+  BOOST_CHECK(session.cursor_in(history) == history.match(session.text()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

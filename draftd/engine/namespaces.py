@@ -1,7 +1,7 @@
 """Names of namespaces, corpora and tokenizers, and the numbers the core knows them by."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from draftd import native
@@ -46,6 +46,7 @@ class Namespaces:
         self._core = core
         self._max_corpora = max_corpora
         self._entries: dict[Namespace, _Entry] = {}
+        self._names: dict[int, Namespace] = {}
         self._tokenizers: list[KnownTokenizer] = []
         self._corpora_published = 0
         self._lock = threading.Lock()
@@ -54,6 +55,15 @@ class Namespaces:
         """Its number in the core; a namespace begins to exist when it is first named."""
         with self._lock:
             return self._entry(namespace).number
+
+    def name(self, number: int) -> Namespace:
+        with self._lock:
+            return self._names[number]
+
+    def of_tenant(self, tenant: str) -> list[int]:
+        """Numbers of the tenant's namespaces."""
+        with self._lock:
+            return [entry.number for namespace, entry in self._entries.items() if namespace.tenant == tenant]
 
     def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:
         """Requests of that tenant and model ("*": any) state this tokenizer, or none. The first that fits counts."""
@@ -87,7 +97,8 @@ class Namespaces:
                     raise UnknownCorpus(f"no corpus {name!r} in namespace {namespace}; it has: {have}")
             return [known[name] for name in names]
 
-    def publish(self, namespace: Namespace, name: str, index: native.Index) -> None:
+    def publish(self, namespace: Namespace, name: str, segments: Sequence[native.Segment]) -> None:
+        """Makes the corpus these segments, whatever it was before. Raises LimitExceeded."""
         with self._lock:
             entry = self._entry(namespace)
             number = entry.corpora.get(name)
@@ -100,7 +111,7 @@ class Namespaces:
                 # Never used again: a request that named a corpus since removed does not read another by chance.
                 self._corpora_published += 1
                 number = self._corpora_published
-            self._core.publish_corpus(entry.number, number, index)
+            self._core.publish_corpus(entry.number, number, segments)
             entry.corpora[name] = number
 
     def withdraw(self, namespace: Namespace, name: str) -> None:
@@ -114,4 +125,5 @@ class Namespaces:
         entry = self._entries.get(namespace)
         if entry is None:
             entry = self._entries[namespace] = _Entry(self._core.create_namespace())
+            self._names[entry.number] = namespace
         return entry

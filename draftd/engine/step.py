@@ -8,7 +8,7 @@ the whole batch, on columns that pass through Python unread.
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -234,11 +234,9 @@ class Engine(Histories):
         """Requests of that tenant and model ("*": any) that state another tokenizer are refused."""
         self._namespaces.know_tokenizer(tenant, model, fingerprint, vocabulary_size)
 
-    def publish_corpus(self, namespace: Namespace, name: str, index: native.Index) -> None:
-        """Whole and at once, in place of one of the same name. `index` must not change any more.
-
-        Raises LimitExceeded."""
-        self._namespaces.publish(namespace, name, index)
+    def publish_corpus(self, namespace: Namespace, name: str, segments: Sequence[native.Segment]) -> None:
+        """These segments, oldest first, whole and at once, in place of what had the name. Raises LimitExceeded."""
+        self._namespaces.publish(namespace, name, segments)
 
     def withdraw_corpus(self, namespace: Namespace, name: str) -> None:
         """Drafts stop reading it; that there is none is no error."""

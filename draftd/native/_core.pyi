@@ -163,6 +163,44 @@ class StepColumns:
     ) -> None:
         """ValueError names the column that does not fit."""
 
+class HistoryDocuments:
+    """Documents of one head of a history, as columns; draftd.wire.HistoryDocuments says more."""
+
+    @property
+    def namespace(self) -> int: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def token_ids(self) -> NDArray[np.int32]: ...
+    @property
+    def document_ends(self) -> NDArray[np.int64]: ...
+    @property
+    def labels(self) -> list[str]: ...
+    @property
+    def times(self) -> NDArray[np.int64]: ...
+
+class HistoryState:
+    """What one history holds; draftd.wire.HistoryState says more."""
+
+    @property
+    def namespace(self) -> int: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def head_tokens(self) -> int: ...
+    @property
+    def head_bytes(self) -> int: ...
+    @property
+    def frozen_tokens(self) -> int: ...
+    @property
+    def segments(self) -> int: ...
+    @property
+    def oldest(self) -> int: ...
+
 class Engine:
     """Sessions and namespaces by number; draftd.engine.Engine gives them names. Thread-safe. `now` is in seconds."""
 
@@ -171,8 +209,8 @@ class Engine:
     ) -> None:
         """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`."""
     def create_namespace(self) -> int: ...
-    def publish_corpus(self, namespace: int, corpus: int, index: Index) -> None:
-        """Visible at once and whole; `index` must not change any more. ValueError when the namespace is full."""
+    def publish_corpus(self, namespace: int, corpus: int, segments: Sequence[Segment]) -> None:
+        """Visible at once and whole, oldest segment first. ValueError when the namespace is full."""
     def withdraw_corpus(self, namespace: int, corpus: int) -> None: ...
     def open(
         self,
@@ -181,6 +219,7 @@ class Engine:
         request: int,
         epoch: int,
         namespace: int,
+        label: str,
         vocabulary_size: int,
         prompt: bytes,
         output: bytes,
@@ -196,8 +235,8 @@ class Engine:
     ) -> tuple[int, int]:
         """(status, detail); detail is the position in prompt + output with INVALID_TOKEN, their length with
         LIMIT_EXCEEDED. IndexError for a namespace that was not created."""
-    def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
-        """u8[n] statuses for u32[n] handles and epochs."""
+    def close(self, verifier: int, request: bytes, epoch: bytes, now: float, time: int) -> bytes:
+        """u8[n] statuses for u32[n] handles and epochs; `time` in unix seconds, of what the requests leave behind."""
     def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
         """One step; `budget` 0: as many nodes as the rows ask for. GIL released."""
     def expire(self, now: float) -> int: ...
@@ -211,6 +250,31 @@ class Engine:
         """Indexes up to that many tokens; returns how many jobs are left."""
     def stop_indexing(self) -> None: ...
     def statistics(self) -> dict[str, object]: ...
+    def drain_history(self) -> list[HistoryDocuments]:
+        """Whole documents that entered a history since the last drain, in order, by head."""
+    def histories(self) -> list[HistoryState]: ...
+    def freeze_history(self, namespace: int, group: str) -> HistoryDocuments | None:
+        """The next head to be sealed; None when there is none, or the last one was not dropped yet."""
+    def publish_history(
+        self, namespace: int, group: str, segments: Sequence[Segment], *, drop_frozen: bool, now: float
+    ) -> None:
+        """Replaces the segments, oldest first, and drops what was frozen, at once."""
+    def restore_history(
+        self,
+        *,
+        namespace: int,
+        group: str,
+        generation: int,
+        token_ids: NDArray[np.int32],
+        document_ends: NDArray[np.int64],
+        labels: list[str],
+        times: NDArray[np.int64],
+        now: float,
+    ) -> None:
+        """Adds documents that were drained in an earlier life. RuntimeError when some of this life wait to be
+        drained, ValueError for columns that don't fit together."""
+    def forget_requests(self, namespaces: list[int], labels: list[str]) -> int:
+        """Requests with these labels leave nothing behind; returns how many."""
 
 def catalogue() -> dict[str, dict[str, int]]:
     """The codes the core uses, by enum and name."""

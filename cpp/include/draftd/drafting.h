@@ -5,38 +5,45 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "draftd/catalogue.h"
 #include "draftd/index.h"
+#include "draftd/segments.h"
 #include "draftd/types.h"
 
 namespace draftd {
 
-// An index to draft from and the place of the request's text in it.
-struct DraftSource {
+// A live index to draft from and the place of the request's text in it.
+struct LiveSource {
   const Index* index;
   Source kind;
   Cursor cursor;
+};
+
+// Segments to draft from, as one text.
+struct SealedSource {
+  const SegmentSet* segments;
+  Source kind;
   // In (0, 1]: its contexts count as shorter by this factor.
   double trust = 1.0;
 };
 
-// Tokens over which it is judged how well a corpus fits a text.
-inline constexpr std::size_t kReach = 16;
-// The trust in a corpus whose matches at the last kReach tokens of the text are
-// `reach` long in all, beside others of which the best reaches `furthest`. A
-// text coincides with any corpus for two or three tokens; without this, four
-// unrelated corpora cost the matching one a tenth of its accepted tokens.
-double trust(std::uint32_t reach, std::uint32_t furthest);
-
-// Own text, history, group history and the corpora of a namespace.
+// Most sources of each of the two kinds that a draft can be made from.
 inline constexpr std::size_t kMaxSources = 16;
+
+// Frequent tokens, for nodes that the matches leave idle.
+struct Fill {
+  std::span<const FrequentToken> tokens;
+  std::uint64_t total = 0;     // tokens of the text they are counted in
+  std::uint32_t distinct = 0;  // different ones
+};
 
 // What one request of a batch wants.
 struct DraftWish {
-  std::span<const DraftSource> sources;
-  const Index* fill = nullptr;      // its frequent tokens use nodes that matches leave idle
+  std::span<const Token> text;  // the request's; its last kMaxMatch tokens are enough
+  std::span<const LiveSource> live;
+  std::span<const SealedSource> sealed;
+  Fill fill;
   std::span<const Token> stop_ids;  // drafted, but nothing below them
   Token vocabulary = INT32_MAX;     // ids from here on are not drafted
   std::uint32_t max_nodes = 0;

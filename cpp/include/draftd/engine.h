@@ -7,11 +7,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "draftd/catalogue.h"
+#include "draftd/histories.h"
 #include "draftd/index.h"
+#include "draftd/segments.h"
 #include "draftd/session.h"
 #include "draftd/types.h"
 
@@ -29,6 +33,7 @@ struct OpenRequest {
   std::uint32_t request;   // handle
   std::uint32_t epoch;
   std::uint32_t name_space;
+  std::string_view label;  // of what the request leaves behind
   RequestOptions options;
   std::span<const Token> prompt;
   std::span<const Token> output;
@@ -72,6 +77,7 @@ struct EngineStatistics {
   std::uint64_t stale_tails = 0;
   std::uint64_t ignored_closes = 0;
   std::uint64_t evicted_sessions = 0;  // by time to live or memory limit
+  std::uint64_t forgotten_tokens = 0;  // of histories, to keep a limit
   double acceptance_of_requests = 0;   // sum of accepted / verified over closed requests that verified a node
   std::uint64_t requests_measured = 0;
   std::vector<std::uint64_t> empty_tails;  // by Reason
@@ -95,18 +101,44 @@ class Engine {
   ~Engine();
 
   std::uint32_t create_namespace();
-  // Visible at once and whole. The index must not change any more.
-  void publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<const Index> index);
+  // Visible at once and whole; replaces what the corpus was. Throws
+  // std::length_error when the namespace has too many.
+  void publish_corpus(std::uint32_t name_space, std::uint32_t corpus, SegmentSet segments);
   void withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus);
 
   // The status, and the position of an invalid id in prompt + output. Throws
   // std::out_of_range for a namespace that was not created.
   std::pair<Status, std::uint32_t> open(const OpenRequest& request, double now);
-  Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now);
+  // `time` is of the document that it may leave behind, in unix seconds.
+  Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now, std::int64_t time);
   // One step of one verifier. The columns have been checked to fit together.
   void step(std::uint64_t verifier, const StepColumns& step, double now, TailColumns& tails);
   // Forgets the sessions that gave no sign of life; returns how many.
   std::size_t expire(double now);
+
+  // The histories' documents, for a caller that keeps them. Without one a
+  // history is bounded all the same. Throw std::out_of_range for a namespace
+  // that was not created; a group's history begins to exist when it is published
+  // to or restored.
+  //
+  // Whole documents that entered a history since they were last drained, in order.
+  std::vector<HistoryDocuments> drain_history();
+  std::vector<HistoryState> histories() const;
+  // What is to be sealed next: an older head that nobody took yet, or the head,
+  // in whose place a new one begins. None while the last one taken is still
+  // held, and when there is none.
+  std::optional<HistoryDocuments> freeze_history(const HistoryKey& key);
+  // Replaces the segments, oldest first, and with `drop_frozen` drops what
+  // freeze_history gave, in one moment. Over the limit the oldest go.
+  void publish_history(const HistoryKey& key, SegmentSet segments, bool drop_frozen, double now);
+  // Puts documents that were drained in an earlier life behind those of the
+  // head, which becomes of their generation. Throws std::logic_error when the
+  // head has documents that were not drained: restore before requests are served.
+  void restore_history(const HistoryDocuments& documents, double now);
+  // Requests with these labels, open or closed, leave nothing behind from now
+  // on; returns how many.
+  std::size_t forget_requests(std::span<const std::uint32_t> name_spaces,
+                              const std::unordered_set<std::string>& labels);
 
   // Indexing behind the steps. A ticket stands for all text taken so far.
   std::uint64_t ticket() const;

@@ -2,7 +2,6 @@
 // what became of them comes out; no clock, no lock, no socket.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,6 +11,7 @@
 #include "draftd/catalogue.h"
 #include "draftd/drafting.h"
 #include "draftd/index.h"
+#include "draftd/reach.h"
 #include "draftd/types.h"
 
 namespace draftd {
@@ -83,11 +83,10 @@ class Session {
   const Index& own_index() const { return own_; }
   // Where the text stands in another index. Costs as many steps as tokens were
   // committed since it was last asked, a few more when the index has grown.
-  struct Standing {
-    Cursor cursor;
-    std::uint32_t reach;  // sum of the match lengths at the last kReach tokens; of an index that does not grow
-  };
-  Standing standing_in(const Index& index);
+  Cursor cursor_in(const Index& index);
+  // What is known of how far these corpora matched, in their order; others are
+  // forgotten. Valid until the next call or commit.
+  std::span<Reach> reaches(std::span<const std::uint64_t> corpora);
 
   std::uint32_t epoch() const { return epoch_; }
   const RequestOptions& options() const { return options_; }
@@ -109,9 +108,7 @@ class Session {
     std::uint32_t version;  // of the index, when last looked
     std::size_t position;   // tokens of the text the cursor has read
     Cursor cursor;
-    std::array<std::uint8_t, kReach> lengths;  // of the match behind token p, at p % kReach
   };
-  static constexpr std::size_t kSeen = kMaxMatch + kReach;  // tokens before these change no standing
 
   Place& place_in(const Index& index);
   void cut(std::size_t length);
@@ -126,6 +123,7 @@ class Session {
   Index own_;
   std::size_t indexed_ = 0;
   std::vector<Place> places_;
+  std::vector<Reach> reaches_;
   std::uint32_t tail_base_ = Verified::kNoTail;
   std::vector<DraftNode> tail_;
   Acceptance acceptance_;  // of the whole request

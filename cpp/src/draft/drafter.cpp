@@ -19,86 +19,111 @@ double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
 
 // One tree while it grows. An expansion is split into stages, so that a batch
 // does one stage for all requests before the next and cache misses overlap.
-struct Growth {
-  const DraftWish* wish;
-  Frontier frontier;
-  std::vector<DraftNode> nodes;
-  std::vector<Cursor> cursors;  // of the root and of every node, one per source
-  double survival;              // of the node being expanded
-  bool expanding;
-  bool cut_by_threshold;
-
-  void begin(const DraftWish& wanted);
+class Growth {
+ public:
+  void begin(const DraftWish& wanted, NearestSearch& search);
+  // After the search: what the root is expanded from.
+  void stand_at_root();
   // Stage 1: take the best proposal into the tree and find its cursors.
   void take();
   // Stage 2: propose its continuations.
   void expand(double min_survival);
 
-  bool done() const { return nodes.size() == wish->max_nodes || frontier.empty(); }
-  std::span<Cursor> cursors_of(std::size_t node) {
-    return {cursors.data() + node * wish->sources.size(), wish->sources.size()};
+  bool done() const { return nodes_.size() == wish_->max_nodes || frontier_.empty(); }
+  const Frontier& frontier() const { return frontier_; }
+  std::span<const DraftNode> tree() const { return nodes_; }
+  bool cut_by_threshold() const { return cut_by_threshold_; }
+
+ private:
+  // Cursors of the root, 0, or of a node, its number plus one.
+  std::span<Cursor> live_cursors(std::size_t node) {
+    return {live_cursors_.data() + node * wish_->live.size(), wish_->live.size()};
   }
+  std::span<Agreeing> agreeing(std::size_t node) {
+    return {agreeing_.data() + node * wish_->sealed.size(), wish_->sealed.size()};
+  }
+
+  const DraftWish* wish_;
+  Frontier frontier_;
+  std::vector<DraftNode> nodes_;
+  std::vector<std::uint32_t> depths_;  // of the root and the nodes
+  std::vector<Cursor> live_cursors_;   // of the root and the nodes, one for each live source
+  std::vector<SealedText> texts_;      // one for each sealed source
+  std::vector<Agreeing> agreeing_;     // of the root and the nodes, one for each sealed source
+  double survival_;                    // of the node being expanded
+  bool expanding_;
+  bool cut_by_threshold_;
 };
 
-void Growth::begin(const DraftWish& wanted) {
-  wish = &wanted;
-  frontier.reset(wanted.chain ? std::min(wanted.max_nodes, 1U) : wanted.max_nodes);
-  nodes.clear();
-  cursors.resize((wanted.max_nodes + 1) * wanted.sources.size());
-  for (std::size_t i = 0; i < wanted.sources.size(); ++i) {
-    cursors[i] = wanted.sources[i].cursor;
-    wanted.sources[i].index->prefetch_edges(cursors[i].state);
+void Growth::begin(const DraftWish& wanted, NearestSearch& search) {
+  wish_ = &wanted;
+  frontier_.reset(wanted.chain ? std::min(wanted.max_nodes, 1U) : wanted.max_nodes);
+  nodes_.clear();
+  depths_.assign(1, 0);
+  live_cursors_.resize((wanted.max_nodes + 1) * wanted.live.size());
+  for (std::size_t i = 0; i < wanted.live.size(); ++i) {
+    live_cursors_[i] = wanted.live[i].cursor;
+    wanted.live[i].index->prefetch_edges(live_cursors_[i].state);
   }
-  survival = 1.0;
-  expanding = wanted.max_nodes > 0;
-  cut_by_threshold = false;
+  agreeing_.resize((wanted.max_nodes + 1) * wanted.sealed.size());
+  if (texts_.size() < wanted.sealed.size()) texts_.resize(wanted.sealed.size());
+  for (std::size_t i = 0; i < wanted.sealed.size(); ++i) {
+    search.add(*wanted.sealed[i].segments, wanted.text, texts_[i].reset());
+  }
+  survival_ = 1.0;
+  expanding_ = wanted.max_nodes > 0;
+  cut_by_threshold_ = false;
+}
+
+void Growth::stand_at_root() {
+  for (std::size_t i = 0; i < wish_->sealed.size(); ++i) agreeing(0)[i] = texts_[i].all();
 }
 
 void Growth::take() {
-  if (wish->chain) {
-    const Proposal only = frontier.best();
-    frontier.reset(1);
-    nodes.push_back({only.token, only.parent, only.source, static_cast<float>(only.survival)});
-    survival = only.survival;
-  } else {
-    const Proposal best = frontier.pop();
-    nodes.push_back({best.token, best.parent, best.source, static_cast<float>(best.survival)});
-    survival = best.survival;
+  const Proposal taken = wish_->chain ? frontier_.best() : frontier_.pop();
+  if (wish_->chain) frontier_.reset(1);
+  nodes_.push_back({taken.token, taken.parent, taken.source, static_cast<float>(taken.survival)});
+  survival_ = taken.survival;
+  const auto above = static_cast<std::size_t>(taken.parent + 1);
+  const std::size_t here = nodes_.size();
+  depths_.push_back(depths_[above] + 1);
+  expanding_ = nodes_.size() < wish_->max_nodes &&
+               std::find(wish_->stop_ids.begin(), wish_->stop_ids.end(), taken.token) == wish_->stop_ids.end();
+  if (!expanding_) return;
+  for (std::size_t i = 0; i < wish_->live.size(); ++i) {
+    const Index& index = *wish_->live[i].index;
+    live_cursors(here)[i] = index.advance(live_cursors(above)[i], taken.token);
+    index.prefetch_edges(live_cursors(here)[i].state);
   }
-  const DraftNode& node = nodes.back();
-  expanding = nodes.size() < wish->max_nodes &&
-              std::find(wish->stop_ids.begin(), wish->stop_ids.end(), node.token) == wish->stop_ids.end();
-  if (!expanding) return;
-  const std::span<const Cursor> above = cursors_of(static_cast<std::size_t>(node.parent + 1));
-  const std::span<Cursor> here = cursors_of(nodes.size());
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    const Index& index = *wish->sources[i].index;
-    here[i] = index.advance(above[i], node.token);
-    index.prefetch_edges(here[i].state);
+  for (std::size_t i = 0; i < wish_->sealed.size(); ++i) {
+    const Agreeing before = agreeing(above)[i];
+    const SealedText::Followers& followers = texts_[i].followers(depths_[above], before);
+    agreeing(here)[i] = SealedText::followed_by(static_cast<std::uint32_t>(taken.token) + 1, followers, before);
   }
 }
 
 void Growth::expand(double min_survival) {
-  if (!expanding) return;
-  const double enough = worthwhile(wish->max_nodes);
+  if (!expanding_) return;
+  const double enough = worthwhile(wish_->max_nodes);
+  const std::size_t here = nodes_.size();
   Blend blend;
-  Contexts contexts(wish->sources, cursors_of(nodes.size()));
+  Contexts contexts(wish_->live, live_cursors(here), wish_->sealed, texts_, agreeing(here), depths_[here]);
   Level level;
   for (std::size_t i = 0; i < Blend::kLevels; ++i) {
-    if (i > 0 && survival * blend.unclaimed() < enough) break;
+    if (i > 0 && survival_ * blend.unclaimed() < enough) break;
     if (!contexts.next(level)) break;
     blend.add(level);
   }
-  if (wish->fill != nullptr && survival * blend.unclaimed() >= enough) blend.fill(*wish->fill);
+  if (survival_ * blend.unclaimed() >= enough) blend.add(wish_->fill);
 
-  const auto parent = static_cast<std::int16_t>(static_cast<int>(nodes.size()) - 1);
+  const auto parent = static_cast<std::int16_t>(static_cast<int>(here) - 1);
   for (std::size_t i = 0; i < blend.size(); ++i) {
-    if (blend.token(i) >= wish->vocabulary) continue;
-    const double reached = survival * std::min(blend.probability(i), kMostCertain);
+    if (blend.token(i) >= wish_->vocabulary) continue;
+    const double reached = survival_ * std::min(blend.probability(i), kMostCertain);
     if (reached >= min_survival) {
-      frontier.push({reached, blend.token(i), parent, blend.source(i)});
+      frontier_.push({reached, blend.token(i), parent, blend.source(i)});
     } else {
-      cut_by_threshold = true;
+      cut_by_threshold_ = true;
     }
   }
 }
@@ -107,6 +132,7 @@ void Growth::expand(double min_survival) {
 
 struct Drafter::Storage {
   std::vector<Growth> growths;
+  NearestSearch search;
   std::vector<std::uint32_t> growing;  // numbers of the trees that can still take a node
 };
 
@@ -120,11 +146,14 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
 
   std::uint64_t wanted = 0;
   growing.clear();
+  storage_->search.clear();
   for (std::uint32_t i = 0; i < wishes.size(); ++i) {
-    growths[i].begin(wishes[i]);
+    growths[i].begin(wishes[i], storage_->search);
     wanted += wishes[i].max_nodes;
   }
+  storage_->search.run();
   for (std::uint32_t i = 0; i < wishes.size(); ++i) {
+    growths[i].stand_at_root();
     growths[i].expand(min_survival);
     if (!growths[i].done()) growing.push_back(i);
   }
@@ -141,8 +170,8 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   // Nodes are scarce: the likeliest of the whole batch is taken, ties to the
   // earlier request. Only what is taken is expanded.
   const auto less_likely = [&](std::uint32_t a, std::uint32_t b) {
-    const double of_a = growths[a].frontier.best().survival;
-    const double of_b = growths[b].frontier.best().survival;
+    const double of_a = growths[a].frontier().best().survival;
+    const double of_b = growths[b].frontier().best().survival;
     return of_a != of_b ? of_a < of_b : a > b;
   };
   std::make_heap(growing.begin(), growing.end(), less_likely);
@@ -159,12 +188,12 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   }
 }
 
-std::span<const DraftNode> Drafter::tree(std::size_t i) const { return storage_->growths[i].nodes; }
+std::span<const DraftNode> Drafter::tree(std::size_t i) const { return storage_->growths[i].tree(); }
 
 Reason Drafter::empty_because(std::size_t i) const {
   const Growth& growth = storage_->growths[i];
-  if (!growth.frontier.empty()) return Reason::kBudgetSpent;
-  return growth.cut_by_threshold ? Reason::kBelowThreshold : Reason::kNoMatch;
+  if (!growth.frontier().empty()) return Reason::kBudgetSpent;
+  return growth.cut_by_threshold() ? Reason::kBelowThreshold : Reason::kNoMatch;
 }
 
 }  // namespace draftd

@@ -1,66 +1,121 @@
 #include "draft/evidence.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace draftd {
 namespace {
 
-bool likelier(const Continuation& a, const Continuation& b) {
+bool likelier(const Level::Follower& a, const Level::Follower& b) {
   return a.count != b.count ? a.count > b.count : a.last > b.last;
 }
 
-// Keeps the likeliest followers, in order; returns how many.
-std::uint32_t rank(std::span<const Continuation> followers, std::span<Continuation, Level::kFollowers> ranked) {
-  std::uint32_t count = 0;
-  for (const Continuation& follower : followers) {
-    if (count == ranked.size()) {
-      if (!likelier(follower, ranked[count - 1])) continue;
-      --count;
-    }
-    std::uint32_t place = count++;
-    for (; place > 0 && likelier(follower, ranked[place - 1]); --place) ranked[place] = ranked[place - 1];
-    ranked[place] = follower;
+// Keeps the likeliest followers of the level, in order.
+void rank(const Level::Follower& follower, Level& level) {
+  std::uint32_t place = level.ranked;
+  if (place == Level::kFollowers) {
+    --place;
+    if (!likelier(follower, level.followers[place])) return;
+  } else {
+    ++level.ranked;
   }
-  return count;
+  for (; place > 0 && likelier(follower, level.followers[place - 1]); --place) {
+    level.followers[place] = level.followers[place - 1];
+  }
+  level.followers[place] = follower;
 }
 
 }  // namespace
 
-double trust(std::uint32_t reach, std::uint32_t furthest) {
-  const double share = (1.0 + reach / static_cast<double>(kReach)) / (1.0 + furthest / static_cast<double>(kReach));
-  return share * share;
+Contexts::Contexts(std::span<const LiveSource> live, std::span<const Cursor> cursors,
+                   std::span<const SealedSource> sealed, std::span<SealedText> texts,
+                   std::span<const Agreeing> agreeing, std::uint32_t depth)
+    : live_(live),
+      sealed_(sealed),
+      texts_(texts),
+      agreeing_(agreeing),
+      depth_(depth),
+      sources_(live.size() + sealed.size()) {
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    walks_[i] = {static_cast<double>(cursors[i].length), cursors[i].state, cursors[i].length};
+  }
+  for (std::size_t i = 0; i < sealed.size(); ++i) {
+    walks_[live.size() + i].tokens = 0;
+    lengthen(i);
+  }
 }
 
-Contexts::Contexts(std::span<const DraftSource> sources, std::span<const Cursor> cursors) : sources_(sources) {
-  std::copy(cursors.begin(), cursors.end(), walk_.begin());
+// Takes the next longest occurrences of a sealed source into its context.
+void Contexts::lengthen(std::size_t source) {
+  Walk& walk = walks_[live_.size() + source];
+  const Agreeing left = agreeing_[source] >> walk.tokens << walk.tokens;
+  if (left == 0) {
+    walk.length = 0.0;
+    return;
+  }
+  const Occurrence& longest = texts_[source].occurrence(static_cast<std::uint32_t>(std::countr_zero(left)));
+  walk.tokens = longest.end;
+  walk.length = (longest.length + depth_) * sealed_[source].trust;
 }
 
 bool Contexts::next(Level& level) {
   while (true) {
-    const auto trusted_length = [&](std::size_t i) { return walk_[i].length * sources_[i].trust; };
     std::size_t longest = 0;
-    for (std::size_t i = 1; i < sources_.size(); ++i) {
-      if (trusted_length(i) > trusted_length(longest)) longest = i;
+    for (std::size_t i = 1; i < sources_; ++i) {
+      if (walks_[i].length > walks_[longest].length) longest = i;
     }
-    const double length = trusted_length(longest);
-    const Cursor cursor = walk_[longest];
-    if (cursor.length == 0) return false;
-    const Index& index = *sources_[longest].index;
-    walk_[longest] = index.shorter(cursor);
-    const std::uint32_t degree = index.degree(cursor.state);
-    if (degree < 1 || degree > kWidest) continue;
-
-    std::array<Continuation, kWidest> buffer;
-    const std::span<Continuation> followers(buffer.data(), degree);
-    index.continuations(cursor.state, followers);
-    level.source = sources_[longest].kind;
-    level.length = length;
-    level.distinct = degree;
+    if (sources_ == 0 || walks_[longest].length == 0.0) return false;
+    level.length = walks_[longest].length;
     level.total = 0;
-    for (const Continuation& follower : followers) level.total += follower.count;
-    level.ranked = rank(followers, level.followers);
-    return true;
+    level.ranked = 0;
+    const bool found = longest < live_.size() ? read_live(longest, level) : read_sealed(longest - live_.size(), level);
+    if (found) return true;
   }
+}
+
+bool Contexts::read_live(std::size_t source, Level& level) {
+  const Index& index = *live_[source].index;
+  Walk& walk = walks_[source];
+  const State state = walk.state;
+  const Cursor shorter = index.shorter({walk.state, walk.tokens});
+  walk = {static_cast<double>(shorter.length), shorter.state, shorter.length};
+  const std::uint32_t degree = index.degree(state);
+  if (degree < 1 || degree > kWidest) return false;
+
+  std::array<Continuation, kWidest> buffer;
+  const std::span<Continuation> followers(buffer.data(), degree);
+  index.continuations(state, followers);
+  level.source = live_[source].kind;
+  level.distinct = degree;
+  for (const Continuation& follower : followers) {
+    level.total += follower.count;
+    rank({follower.token, follower.count, follower.last}, level);
+  }
+  return true;
+}
+
+bool Contexts::read_sealed(std::size_t source, Level& level) {
+  SealedText& text = texts_[source];
+  Agreeing left = agreeing_[source] & ((1U << walks_[live_.size() + source].tokens) - 1);
+  const SealedText::Followers& followers = text.followers(depth_, left);
+  level.source = sealed_[source].kind;
+  level.distinct = 0;
+  while (left != 0) {
+    const std::uint32_t symbol = followers[static_cast<std::size_t>(std::countr_zero(left))];
+    const Agreeing same = SealedText::followed_by(symbol, followers, left);
+    left &= ~same;
+    if (symbol == kSeparatorSymbol) continue;
+    const auto count = static_cast<std::uint32_t>(std::popcount(same));
+    std::uint32_t last = 0;
+    for (Agreeing bits = same; bits != 0; bits &= bits - 1) {
+      last = std::max(last, text.occurrence(static_cast<std::uint32_t>(std::countr_zero(bits))).age);
+    }
+    ++level.distinct;
+    level.total += count;
+    rank({static_cast<Token>(symbol - 1), count, last}, level);
+  }
+  lengthen(source);
+  return level.distinct > 0;
 }
 
 }  // namespace draftd

@@ -21,17 +21,16 @@ void Blend::add(const Level& level) {
   const double confidence = total / (total + escape) * (level.length / (level.length + 1.0));
   const double weight = unclaimed_ * confidence / total;
   const std::uint32_t known = size_;  // the followers of one context differ
-  for (const Continuation& follower : level.likeliest()) {
+  for (const Level::Follower& follower : level.likeliest()) {
     promise(known, follower.token, level.source, weight * follower.count);
   }
   unclaimed_ *= 1.0 - confidence;
 }
 
-void Blend::fill(const Index& index) {
-  if (index.tokens() == 0) return;
-  const auto weight = unclaimed_ / static_cast<double>(index.tokens() + index.degree(kRoot));
+void Blend::add(const Fill& fill) {
+  const auto weight = unclaimed_ / static_cast<double>(fill.total + fill.distinct);
   const std::uint32_t known = size_;
-  for (const FrequentToken& frequent : index.frequent_tokens()) {
+  for (const FrequentToken& frequent : fill.tokens) {
     promise(known, frequent.token, Source::kFill, weight * frequent.count);
   }
 }

@@ -25,9 +25,9 @@ class Blend {
   double unclaimed() const { return unclaimed_; }
   // At most kLevels times, longest first.
   void add(const Level& level);
-  // Shares out what the contexts left among the most frequent tokens of `index`,
-  // by method C too: a short text's frequencies say little.
-  void fill(const Index& index);
+  // Shares out what the contexts left among frequent tokens, by method C too: a
+  // short text's frequencies say little.
+  void add(const Fill& fill);
 
   // Candidates, in the order first seen.
   std::size_t size() const { return size_; }

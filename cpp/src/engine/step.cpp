@@ -42,8 +42,13 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
   tails.clear();
   const std::scoped_lock guard(s.lock);
   s.rows.clear();
-  s.sources.clear();
-  s.sources.reserve(step.request.size() * kMaxSources);  // wishes point into it
+  s.live.clear();
+  s.sealed.clear();
+  s.fits.clear();
+  s.fit_search.clear();
+  // Wishes point into them.
+  s.live.reserve(step.request.size() * kMaxSources);
+  s.sealed.reserve(step.request.size() * kMaxSources);
   s.wishes.clear();
   s.reasons.clear();
   if (const auto known = s.verifiers.find(verifier); known != s.verifiers.end()) known->second.last_seen = now;
@@ -66,6 +71,7 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
       asked += allowed.nodes;
     }
   }
+  s.judge_fits();
   s.drafter.draft(s.wishes, step.budget == 0 ? asked : step.budget, step.min_survival);
 
   std::size_t wish = 0;
@@ -100,59 +106,6 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
   }
   rows.push_back(taken ? entry : nullptr);
   return commit;
-}
-
-// Own text, history, group history, corpora: the order in which equally long
-// contexts are preferred.
-void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes, double now) {
-  Session& session = entry.session;
-  const RequestOptions& options = session.options();
-  NamespaceState& home = *namespaces[entry.name_space];
-  const std::size_t first = sources.size();
-  const auto read = [&](const Index& index, Source kind) {
-    if (index.tokens() > 0) sources.push_back({&index, kind, session.standing_in(index).cursor});
-  };
-  std::array<std::uint32_t, kMaxSources> reach;
-  const auto read_corpus = [&](const Index& corpus) {
-    const Session::Standing standing = session.standing_in(corpus);
-    reach[sources.size() - first] = standing.reach;
-    sources.push_back({&corpus, Source::kCorpus, standing.cursor});
-  };
-
-  sources.push_back({&session.own_index(), Source::kOwnText, session.own_cursor()});
-  if (options.reads_history) {
-    home.last_used = now;
-    read(home.history.newer(), Source::kSharedHistory);
-    read(home.history.older(), Source::kSharedHistory);
-    const auto group = home.groups.find(options.group);
-    if (group != home.groups.end()) {
-      group->second.last_used = now;
-      read(group->second.history.newer(), Source::kGroupHistory);
-      read(group->second.history.older(), Source::kGroupHistory);
-    }
-  }
-  const std::size_t corpora = sources.size() - first;
-  if (!options.corpora) {
-    for (const auto& [number, corpus] : home.corpora) read_corpus(*corpus);
-  } else {
-    for (const std::uint32_t number : *options.corpora) {
-      if (const auto corpus = home.corpora.find(number); corpus != home.corpora.end()) {
-        read_corpus(*corpus->second);
-      }
-    }
-  }
-  const std::span<const std::uint32_t> reaches(reach.data() + corpora, sources.size() - first - corpora);
-  const std::uint32_t furthest = reaches.empty() ? 0 : *std::max_element(reaches.begin(), reaches.end());
-  for (std::size_t i = 0; i < reaches.size(); ++i) sources[first + corpora + i].trust = trust(reaches[i], furthest);
-
-  DraftWish wish;
-  wish.sources = {sources.data() + first, sources.size() - first};
-  wish.fill = options.reads_history ? &home.history.larger() : nullptr;
-  wish.stop_ids = options.stop_ids;
-  wish.vocabulary = options.vocabulary;
-  wish.max_nodes = nodes;
-  wish.chain = options.chain;
-  wishes.push_back(wish);
 }
 
 void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "draftd/engine.h"
 #include "engine/history.h"
 #include "engine/indexing.h"
+#include "sealed/search.h"
 #include "support/fair_lock.h"
 
 namespace draftd {
@@ -30,21 +32,28 @@ struct GroupHistory {
   double last_used;
 };
 
+struct Corpus {
+  std::shared_ptr<const SegmentSet> segments;
+  std::uint64_t identity;  // another one each time it is published
+};
+
 struct NamespaceState {
-  explicit NamespaceState(std::size_t history_limit) : history(history_limit) {}
+  explicit NamespaceState(std::size_t history_limit) : history(history_limit, History::kFirstGeneration) {}
 
   History history;
   double last_used = 0;
   std::map<std::string, GroupHistory> groups;
-  std::map<std::uint32_t, std::shared_ptr<const Index>> corpora;
+  std::map<std::uint32_t, Corpus> corpora;
 };
 
 struct SessionEntry {
   Session session;
   std::uint32_t name_space;
+  std::string label;  // of what it leaves behind
   double last_used;
-  std::size_t bytes = 0;  // as last accounted
-  bool queued = false;    // a job to index its text is in the queue
+  std::size_t bytes = 0;   // as last accounted
+  bool queued = false;     // a job to index its text is in the queue
+  bool forgotten = false;  // it leaves nothing behind
 };
 
 struct Verifier {
@@ -58,13 +67,21 @@ struct Job {
   std::uint32_t request;
   std::uint32_t epoch;
   std::unique_ptr<SessionEntry> closed;
+  std::int64_t time = 0;   // when it was closed, unix seconds
   std::size_t shared = 0;  // tokens already shared
 };
 
 // What is on its way out: freed after the lock, not under it.
 struct Retired {
   std::vector<std::unique_ptr<SessionEntry>> sessions;
-  std::vector<Index> indexes;
+  Freed text;
+};
+
+// A corpus of one request in a step, while it is judged how well it fits.
+struct Fit {
+  SealedSource* source;
+  const Reach* reach;
+  std::uint32_t corpora;  // that follow, this one included, of the same request
 };
 
 struct Engine::Storage {
@@ -79,13 +96,19 @@ struct Engine::Storage {
   EngineStatistics statistics;
   std::size_t session_bytes = 0;  // closed ones too, until they are shared
   std::size_t history_bytes = 0;
+  // Of a new group's history: above those of all that were evicted, should it be one of them.
+  std::uint64_t first_generation = History::kFirstGeneration;
+  std::mutex draining;  // one at a time: a long document is drained in pieces
   std::thread indexing_thread;
 
   // Buffers of step(), kept from step to step.
   Drafter drafter;
   std::vector<SessionEntry*> rows;
-  std::vector<DraftSource> sources;
+  std::vector<LiveSource> live;
+  std::vector<SealedSource> sealed;
   std::vector<DraftWish> wishes;
+  std::vector<Fit> fits;
+  NearestSearch fit_search;
   std::vector<Reason> reasons;
 
   // sessions.cpp
@@ -96,14 +119,32 @@ struct Engine::Storage {
   static std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
   void retire(std::unique_ptr<SessionEntry> entry, Retired& retired);
 
+  // histories.cpp
+  std::deque<HistoryKey> history_keys() const;
+  History* find_history(const HistoryKey& key) const;
+  // A group's begins to exist when it is first named.
+  History& history_of(const HistoryKey& key, double now);
+  void drain(const HistoryKey& key, HistoryDocuments& slice, std::vector<HistoryDocuments>& drained);
+  // Changes a history by a call that returns how many tokens it forgot to keep a limit.
+  template <typename Change>
+  void change(History& history, const Change& change) {
+    history_bytes -= history.memory_size();
+    statistics.forgotten_tokens += change(history);
+    history_bytes += history.memory_size();
+  }
+
   // memory.cpp
   void enforce_memory_limit(Retired& retired);
   bool evict_one(Retired& retired);
 
   // step.cpp
   Session::Commit commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row, double now);
-  void wish_for(SessionEntry& entry, std::uint32_t nodes, double now);
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
+
+  // wishes.cpp
+  void wish_for(SessionEntry& entry, std::uint32_t nodes, double now);
+  void read_corpora(SessionEntry& entry);
+  void judge_fits();
 
   // upkeep.cpp
   std::size_t index_jobs(std::size_t most, Retired& retired);

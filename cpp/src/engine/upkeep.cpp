@@ -5,8 +5,15 @@
 #include <string>
 
 #include "engine/storage.h"
+#include "support/identity.h"
 
 namespace draftd {
+namespace {
+
+// Sealed sources of a request beside the history's and the group's.
+constexpr std::size_t kMaxCorpora = kMaxSources - 2;
+
+}  // namespace
 
 Engine::Engine(EngineLimits limits, bool indexing_thread) : storage_(std::make_unique<Storage>(limits)) {
   // Parents of a tree are 16-bit indices.
@@ -31,21 +38,20 @@ std::uint32_t Engine::create_namespace() {
   return static_cast<std::uint32_t>(s.namespaces.size() - 1);
 }
 
-void Engine::publish_corpus(std::uint32_t name_space, std::uint32_t corpus, std::shared_ptr<const Index> index) {
-  // Own text, and two automata each of history and group history.
-  constexpr std::size_t kMaxCorpora = kMaxSources - 5;
+void Engine::publish_corpus(std::uint32_t name_space, std::uint32_t corpus, SegmentSet segments) {
   Storage& s = *storage_;
+  Corpus published{std::make_shared<const SegmentSet>(std::move(segments)), next_identity()};
   const std::scoped_lock guard(s.lock);
   auto& corpora = s.namespaces.at(name_space)->corpora;
   if (corpora.size() == kMaxCorpora && !corpora.contains(corpus)) {
     throw std::length_error("a namespace holds at most " + std::to_string(kMaxCorpora) + " corpora");
   }
-  corpora[corpus].swap(index);  // the one it replaces is freed after the lock
+  std::swap(corpora[corpus], published);  // the one it replaces is freed after the lock
 }
 
 void Engine::withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus) {
   Storage& s = *storage_;
-  std::shared_ptr<const Index> withdrawn;
+  Corpus withdrawn;
   const std::scoped_lock guard(s.lock);
   auto& corpora = s.namespaces.at(name_space)->corpora;
   if (const auto found = corpora.find(corpus); found != corpora.end()) {
@@ -113,24 +119,26 @@ bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   if (options.share == Share::kNothing || text.empty()) return true;
   if (options.share == Share::kGroup && options.group.empty()) return true;
 
-  NamespaceState& home = *namespaces[job.closed->name_space];
-  home.last_used = std::max(home.last_used, job.closed->last_used);
-  History* history = &home.history;
-  if (options.share == Share::kGroup) {
-    const auto [group, created] =
-        home.groups.try_emplace(options.group, GroupHistory{History(limits.history), job.closed->last_used});
-    group->second.last_used = job.closed->last_used;
-    history = &group->second.history;
-    if (created) history_bytes += history->memory_size();
+  const HistoryKey key{job.closed->name_space, options.share == Share::kGroup ? options.group : std::string()};
+  if (job.closed->forgotten) {
+    // What was shared of it before is a document: its label tells that it is to be deleted.
+    if (History* const history = find_history(key)) {
+      change(*history, [](History& changed) {
+        changed.end_document();
+        return 0;
+      });
+    }
+    return true;
   }
   const std::span<const Token> slice = text.subspan(job.shared, std::min(most, text.size() - job.shared));
-  history_bytes -= history->memory_size();
-  if (auto forgotten = history->append(slice)) retired.indexes.push_back(std::move(*forgotten));
   job.shared += slice.size();
   most -= slice.size();
   const bool done = job.shared == text.size();
-  if (done) history->end_document();
-  history_bytes += history->memory_size();
+  change(history_of(key, job.closed->last_used), [&](History& history) {
+    const std::size_t forgotten = history.append(slice, job.closed->label, job.time, retired.text);
+    if (done) history.end_document();
+    return forgotten;
+  });
   return done;
 }
 
@@ -157,7 +165,9 @@ EngineStatistics Engine::statistics() const {
     for (const auto& [name, group] : home->groups) {
       add(figures.group, group.history.tokens(), group.history.memory_size());
     }
-    for (const auto& [number, corpus] : home->corpora) add(figures.corpus, corpus->tokens(), corpus->memory_size());
+    for (const auto& [number, corpus] : home->corpora) {
+      for (const auto& segment : *corpus.segments) add(figures.corpus, segment->tokens(), segment->memory_size());
+    }
   }
   return figures;
 }

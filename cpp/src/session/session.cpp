@@ -1,7 +1,6 @@
 #include "draftd/session.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace draftd {
@@ -103,6 +102,7 @@ void Session::cut(std::size_t length) {
     indexed_ = 0;
   }
   places_.clear();
+  reaches_.clear();
   tail_base_ = Verified::kNoTail;
 }
 
@@ -177,24 +177,37 @@ Session::Place& Session::place_in(const Index& index) {
   if (place != places_.end()) return *place;
   // As many as one draft may ask for; the first comer makes room.
   if (places_.size() == kMaxSources) places_.erase(places_.begin());
-  return places_.emplace_back(Place{index.identity(), index.version(), 0, {}, {}});
+  return places_.emplace_back(Place{index.identity(), index.version(), 0, {}});
 }
 
-Session::Standing Session::standing_in(const Index& index) {
+Cursor Session::cursor_in(const Index& index) {
   const std::span<const Token> read = text();
   Place& place = place_in(index);
-  if (read.size() - place.position > kSeen) {
-    place.position = read.size() - kSeen;
+  if (read.size() - place.position > kMaxMatch) {
+    place.position = read.size() - kMaxMatch;
     place.cursor = {};
   } else if (place.version != index.version()) {
     place.cursor = longer_match(index, read.first(place.position), place.cursor.length);
   }
   place.version = index.version();
-  for (; place.position < read.size(); ++place.position) {
+  for (; place.position < read.size(); ++place.position)
     place.cursor = index.advance(place.cursor, read[place.position]);
-    place.lengths[place.position % kReach] = static_cast<std::uint8_t>(place.cursor.length);
+  return place.cursor;
+}
+
+std::span<Reach> Session::reaches(std::span<const std::uint64_t> corpora) {
+  const auto is_of = [](const Reach& reach, std::uint64_t corpus) { return reach.corpus() == corpus; };
+  if (!std::equal(reaches_.begin(), reaches_.end(), corpora.begin(), corpora.end(), is_of)) {
+    std::vector<Reach> wanted;
+    wanted.reserve(corpora.size());
+    for (const std::uint64_t corpus : corpora) {
+      const auto known =
+          std::find_if(reaches_.begin(), reaches_.end(), [&](const Reach& reach) { return reach.corpus() == corpus; });
+      wanted.push_back(known != reaches_.end() ? *known : Reach(corpus));
+    }
+    reaches_.swap(wanted);
   }
-  return {place.cursor, std::accumulate(place.lengths.begin(), place.lengths.end(), std::uint32_t{0})};
+  return reaches_;
 }
 
 void Session::report(Acceptance& total) {
@@ -204,7 +217,8 @@ void Session::report(Acceptance& total) {
 
 std::size_t Session::memory_size() const {
   return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
-         places_.capacity() * sizeof(Place) + tail_.capacity() * sizeof(DraftNode);
+         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) +
+         tail_.capacity() * sizeof(DraftNode);
 }
 
 }  // namespace draftd

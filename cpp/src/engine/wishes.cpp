@@ -1,0 +1,112 @@
+// What a request may draft from, and how far each of it is trusted.
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "engine/storage.h"
+
+namespace draftd {
+namespace {
+
+// Of the largest part of a history, for frequencies say more the more they
+// count; of equally large ones the newest.
+Fill fill_of(const History& history) {
+  Fill fill;
+  const auto consider = [&](const auto& part, std::size_t distinct) {
+    if (part.tokens() > fill.total) {
+      fill = {part.frequent_tokens(), part.tokens(), static_cast<std::uint32_t>(distinct)};
+    }
+  };
+  consider(history.newer(), history.newer().degree(kRoot));
+  consider(history.older(), history.older().degree(kRoot));
+  const SegmentSet& segments = *history.segments();
+  for (std::size_t i = segments.size(); i-- > 0;) consider(*segments[i], segments[i]->distinct_tokens());
+  return fill;
+}
+
+}  // namespace
+
+// Own text, history, group history, corpora: the order in which equally long
+// contexts are preferred, of live text before those of sealed text.
+void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes, double now) {
+  Session& session = entry.session;
+  const RequestOptions& options = session.options();
+  NamespaceState& home = *namespaces[entry.name_space];
+  const std::size_t first_live = live.size();
+  const std::size_t first_sealed = sealed.size();
+  const auto read_head = [&](const Index& index, Source kind) {
+    if (index.tokens() > 0) live.push_back({&index, kind, session.cursor_in(index)});
+  };
+  const auto read = [&](const History& history, Source kind) {
+    read_head(history.newer(), kind);
+    read_head(history.older(), kind);
+    if (!history.segments()->empty()) sealed.push_back({history.segments().get(), kind});
+  };
+
+  live.push_back({&session.own_index(), Source::kOwnText, session.own_cursor()});
+  if (options.reads_history) {
+    home.last_used = now;
+    read(home.history, Source::kSharedHistory);
+    const auto group = home.groups.find(options.group);
+    if (group != home.groups.end()) {
+      group->second.last_used = now;
+      read(group->second.history, Source::kGroupHistory);
+    }
+  }
+  read_corpora(entry);
+
+  DraftWish wish;
+  wish.text = session.text();
+  wish.live = {live.data() + first_live, live.size() - first_live};
+  wish.sealed = {sealed.data() + first_sealed, sealed.size() - first_sealed};
+  if (options.reads_history) wish.fill = fill_of(home.history);
+  wish.stop_ids = options.stop_ids;
+  wish.vocabulary = options.vocabulary;
+  wish.max_nodes = nodes;
+  wish.chain = options.chain;
+  wishes.push_back(wish);
+}
+
+// Corpora that a request may read. How well they fit only matters beside others.
+void Engine::Storage::read_corpora(SessionEntry& entry) {
+  Session& session = entry.session;
+  const NamespaceState& home = *namespaces[entry.name_space];
+  const std::size_t first = sealed.size();
+  std::array<std::uint64_t, kMaxSources> identities;
+  const auto read = [&](const Corpus& corpus) {
+    identities[sealed.size() - first] = corpus.identity;
+    sealed.push_back({corpus.segments.get(), Source::kCorpus});
+  };
+  if (const auto& named = session.options().corpora) {
+    for (const std::uint32_t number : *named) {
+      if (const auto corpus = home.corpora.find(number); corpus != home.corpora.end()) read(corpus->second);
+    }
+  } else {
+    for (const auto& [number, corpus] : home.corpora) read(corpus);
+  }
+
+  const std::size_t count = sealed.size() - first;
+  if (count < 2) return;
+  const std::span<const Token> text = session.text();
+  const std::span<Reach> reaches = session.reaches({identities.data(), count});
+  for (std::size_t i = 0; i < count; ++i) {
+    reaches[i].update(static_cast<std::uint32_t>(text.size()), [&](std::uint32_t position, std::uint32_t& length) {
+      fit_search.add(*sealed[first + i].segments, text.first(position), length);
+    });
+    fits.push_back({&sealed[first + i], &reaches[i], static_cast<std::uint32_t>(count - i)});
+  }
+}
+
+// Trusts each corpus by how far it matched lately, beside the one of the same
+// request that matched furthest.
+void Engine::Storage::judge_fits() {
+  fit_search.run();
+  for (std::size_t first = 0; first < fits.size(); first += fits[first].corpora) {
+    const std::span<Fit> beside(fits.data() + first, fits[first].corpora);
+    double furthest = 0;
+    for (const Fit& fit : beside) furthest = std::max(furthest, fit.reach->mean());
+    for (const Fit& fit : beside) fit.source->trust = trust(fit.reach->mean(), furthest);
+  }
+}
+
+}  // namespace draftd

@@ -1,0 +1,249 @@
+#include "sealed/search.h"
+
+#include <algorithm>
+
+namespace draftd {
+namespace {
+
+constexpr std::uint32_t kSampling = kEntriesPerKey;
+// Entries are prefetched from so many before the block of the place found by
+// the samples to so many behind it.
+constexpr std::uint32_t kMargin = Nearest::kMost / 2;
+
+void prefetch_symbols(const Segment::Layout& segment, std::uint32_t slot) {
+  __builtin_prefetch(segment.text + std::uint64_t{slot} * segment.width / 8);
+}
+
+void prefetch_entry(const Segment::Layout& segment, std::uint32_t entry) {
+  __builtin_prefetch(segment.entries + std::uint64_t{entry} * segment.position_width / 8);
+}
+
+// The smallest number in [first, first + count) for which it does not hold;
+// it holds for those below. `first + count` if it holds for all.
+template <typename Holds>
+std::uint32_t partition_point(std::uint32_t first, std::uint32_t count, Holds holds) {
+  while (count > 0) {
+    const std::uint32_t half = count / 2;
+    const bool behind = holds(first + half);
+    first += behind ? half + 1 : 0;
+    count = behind ? count - half - 1 : half;
+  }
+  return first;
+}
+
+// Keeps the longest of all segments, longest first; of equally long ones those
+// that come first.
+void keep(Nearest& found, const Occurrence& occurrence) {
+  std::uint32_t place = found.size;
+  if (found.size == Nearest::kMost) {
+    --place;
+    if (found.occurrences[place].length >= occurrence.length) return;
+  } else {
+    ++found.size;
+  }
+  for (; place > 0 && found.occurrences[place - 1].length < occurrence.length; --place) {
+    found.occurrences[place] = found.occurrences[place - 1];
+  }
+  found.occurrences[place] = occurrence;
+}
+
+// The entries around a place, the longer agreement first: it never grows with
+// the distance. Ties go to those that stand behind the context.
+class Neighbours {
+ public:
+  Neighbours(const Segment::Layout& segment, PackedContext& context, std::uint32_t place)
+      : segment_(segment), context_(context), below_{place, 0, 0}, above_{place, 0, 0} {
+    look_below();
+    look_above();
+  }
+
+  std::uint32_t longest() const { return std::max(below_.length, above_.length); }
+  // The next one's slot; there is one while `longest` is not 0.
+  std::uint32_t take() {
+    const bool from_above = above_.length >= below_.length;
+    const std::uint32_t slot = from_above ? above_.slot : below_.slot;
+    if (from_above) {
+      ++above_.entry;
+      look_above();
+    } else {
+      --below_.entry;
+      look_below();
+    }
+    return slot;
+  }
+
+ private:
+  struct Side {
+    std::uint32_t entry;
+    std::uint32_t slot;
+    std::uint32_t length;  // 0: none is left
+  };
+
+  void look_below() { look(below_, below_.entry > 0, below_.entry - 1); }
+  void look_above() { look(above_, above_.entry < segment_.entry_count, above_.entry); }
+  void look(Side& side, bool there_is_one, std::uint32_t entry) {
+    if (there_is_one) side.slot = segment_.entry(entry);
+    side.length = there_is_one ? context_.compare(side.slot).agreement : 0;
+  }
+
+  const Segment::Layout& segment_;
+  PackedContext& context_;
+  Side below_;
+  Side above_;
+};
+
+void number_ends(Nearest& found) {
+  for (std::uint32_t i = found.size; i-- > 0;) {
+    Occurrence& occurrence = found.occurrences[i];
+    const bool last = i + 1 == found.size || found.occurrences[i + 1].length < occurrence.length;
+    occurrence.end = last ? i + 1 : found.occurrences[i + 1].end;
+  }
+}
+
+}  // namespace
+
+void NearestSearch::clear() {
+  probes_.clear();
+  found_.clear();
+}
+
+void NearestSearch::add_probes(const SegmentSet& set, std::span<const Token> context, Nearest* found,
+                               std::uint32_t* longest) {
+  if (context.empty()) return;
+  std::uint32_t age = 0;
+  for (const auto& segment : set) age += static_cast<std::uint32_t>(segment->layout().slots);
+  // The newest first: of equally long matches its are kept.
+  for (std::size_t i = set.size(); i-- > 0;) {
+    const Segment::Layout& segment = set[i]->layout();
+    age -= static_cast<std::uint32_t>(segment.slots);
+    probes_.emplace_back(segment, age, context, found, longest);
+  }
+}
+
+void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, Nearest& found) {
+  found.size = 0;
+  found_.push_back(&found);
+  add_probes(set, context, &found, nullptr);
+}
+
+void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, std::uint32_t& longest) {
+  longest = 0;
+  add_probes(set, context, nullptr, &longest);
+}
+
+void NearestSearch::run() {
+  narrow_by_keys();
+  narrow_by_text();
+  fetch_entries();
+  for (Probe& probe : probes_) {
+    const Segment::Layout& segment = *probe.segment;
+    const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
+    const std::uint32_t count = std::min(kSampling, static_cast<std::uint32_t>(segment.entry_count) - block);
+    const std::uint32_t place = partition_point(
+        block, count, [&](std::uint32_t entry) { return probe.context.compare(segment.entry(entry)).before; });
+    Neighbours neighbours(segment, probe.context, place);
+    if (probe.longest != nullptr) {
+      *probe.longest = std::max(*probe.longest, neighbours.longest());
+      continue;
+    }
+    for (std::uint32_t taken = 0; taken < Nearest::kMost && neighbours.longest() > 0; ++taken) {
+      const std::uint32_t length = neighbours.longest();
+      const std::uint32_t slot = neighbours.take();
+      keep(*probe.found, {&segment, slot, probe.age + slot, length, 0});
+    }
+  }
+  for (Nearest* found : found_) number_ends(*found);
+}
+
+// Starts a stage with the probes that meet the condition.
+template <typename Condition>
+void NearestSearch::select(Condition condition) {
+  running_.clear();
+  for (Probe& probe : probes_) {
+    if (condition(probe)) running_.push_back(&probe);
+  }
+}
+
+// A step of every probe's binary search in turn, until all are done.
+template <typename IsBefore>
+void NearestSearch::search_keys(IsBefore is_before) {
+  select([](Probe& probe) {
+    __builtin_prefetch(probe.segment->keys + probe.first + probe.count / 2);
+    return probe.count > 0;
+  });
+  while (!running_.empty()) {
+    std::erase_if(running_, [&](Probe* probe) {
+      const std::uint32_t half = probe->count / 2;
+      const bool behind = is_before(probe->segment->keys[probe->first + half], probe->key);
+      probe->first += behind ? half + 1 : 0;
+      probe->count = behind ? probe->count - half - 1 : half;
+      __builtin_prefetch(probe->segment->keys + probe->first + probe->count / 2);
+      return probe->count == 0;
+    });
+  }
+}
+
+// Stage 1: the samples whose key equals the context's.
+void NearestSearch::narrow_by_keys() {
+  search_keys([](std::uint64_t sample, std::uint64_t key) { return sample < key; });
+  for (Probe& probe : probes_) {
+    const auto samples = static_cast<std::uint32_t>(probe.segment->key_count);
+    probe.first_equal = probe.first;
+    // Few samples share a key: the last is looked for at doubling distances.
+    std::uint32_t width = 1;
+    while (probe.first + width < samples && probe.segment->keys[probe.first + width - 1] <= probe.key) width *= 2;
+    probe.count = std::min(width, samples - probe.first);
+  }
+  search_keys([](std::uint64_t sample, std::uint64_t key) { return sample <= key; });
+  for (Probe& probe : probes_) {
+    probe.count = probe.first - probe.first_equal;
+    probe.first = probe.first_equal;
+  }
+}
+
+// Stage 2: of these, how many stand before the context.
+void NearestSearch::narrow_by_text() {
+  const auto middle = [](const Probe& probe) { return (probe.first + probe.count / 2) * kSampling; };
+  select([&](Probe& probe) {
+    if (probe.count > 0) prefetch_entry(*probe.segment, middle(probe));
+    return probe.count > 0;
+  });
+  while (!running_.empty()) {
+    for (Probe* probe : running_) {
+      probe->slot = probe->segment->entry(middle(*probe));
+      prefetch_symbols(*probe->segment, probe->slot - 1);
+    }
+    std::erase_if(running_, [&](Probe* probe) {
+      const std::uint32_t half = probe->count / 2;
+      const bool behind = probe->context.compare(probe->slot).before;
+      probe->first += behind ? half + 1 : 0;
+      probe->count = behind ? probe->count - half - 1 : half;
+      if (probe->count > 0) prefetch_entry(*probe->segment, middle(*probe));
+      return probe->count == 0;
+    });
+  }
+}
+
+// Stage 3: brings in the entries between the last sample before the context
+// and the first behind it, their neighbours, and the text before each.
+void NearestSearch::fetch_entries() {
+  const auto range = [](const Probe& probe) {
+    const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
+    const auto entries = static_cast<std::uint32_t>(probe.segment->entry_count);
+    return std::pair(std::max(block, kMargin) - kMargin, std::min(block + kSampling + kMargin, entries));
+  };
+  for (const Probe& probe : probes_) {
+    const auto [first, last] = range(probe);
+    prefetch_entry(*probe.segment, first);
+    prefetch_entry(*probe.segment, (first + last) / 2);
+    prefetch_entry(*probe.segment, last);
+  }
+  for (const Probe& probe : probes_) {
+    const auto [first, last] = range(probe);
+    for (std::uint32_t entry = first; entry < last; ++entry) {
+      prefetch_symbols(*probe.segment, probe.segment->entry(entry) - 1);
+    }
+  }
+}
+
+}  // namespace draftd
