@@ -33,6 +33,8 @@ from draftd.reference.events import (
     TailKind,
 )
 from draftd.reference.figures import Acceptance, Figures
+from draftd.reference.histories import Histories
+from draftd.reference.history import History
 from draftd.reference.index import Index
 from draftd.reference.session import Session, Transition, allowed_nodes, apply
 from draftd.reference.texts import IndexJob, Namespace, OwnText, ShareJob
@@ -63,8 +65,14 @@ class Entry:
     queued: bool = False
     """Its text waits for `index_slice`."""
 
+    label: str = ""
+    """Of what it leaves behind."""
 
-class Engine:
+    forgotten: bool = False
+    """It leaves nothing behind."""
+
+
+class Engine(Histories):
     """draftd/native/_core.pyi says what each call means."""
 
     def __init__(
@@ -73,10 +81,10 @@ class Engine:
         if indexing_thread:
             raise ValueError("the reference engine has no indexing thread: drive index_slice")
         del history_limit  # bytes are not modelled
+        super().__init__()
         self._session_ttl = session_ttl
         self._memory_limit = memory_limit
         self._max_nodes = max_nodes
-        self._namespaces: list[Namespace] = []
         self._entries: dict[Key, Entry] = {}
         self._last_seen: dict[int, float] = {}
         self._jobs: list[IndexJob | ShareJob] = []
@@ -102,6 +110,7 @@ class Engine:
         request: int,
         epoch: int,
         namespace: int,
+        label: str,
         vocabulary_size: int,
         prompt: bytes,
         output: bytes,
@@ -127,9 +136,9 @@ class Engine:
             corpora=None if corpora is None else frozenset(corpora),
         )
         opening = Open(epoch, tuple(unpacked("<i4", prompt)), tuple(unpacked("<i4", output)), options)
-        return self._open((verifier, request), opening, self._namespaces[namespace], now)
+        return self._open((verifier, request), opening, self._namespaces[namespace], label, now)
 
-    def _open(self, key: Key, opening: Open, namespace: Namespace, now: float) -> tuple[Status, int]:
+    def _open(self, key: Key, opening: Open, namespace: Namespace, label: str, now: float) -> tuple[Status, int]:
         before = self._entries.get(key)
         transition = apply(before.session if before else None, opening)
         if transition.status is Status.INVALID_TOKEN:
@@ -139,16 +148,18 @@ class Engine:
             return Status.LIMIT_EXCEEDED, length
         self._last_seen[key[0]] = now
         if transition.status is Status.OK and transition.session:
-            entry = self._entries[key] = Entry(transition.session, namespace, now)
+            forgotten = before is not None and before.forgotten and before.label == label
+            entry = Entry(transition.session, namespace, now, label=label, forgotten=forgotten)
+            self._entries[key] = entry
             self._carry_out(transition.effects, entry)
             self._index_inline(key, entry)
         return transition.status, 0
 
-    def close(self, verifier: int, request: bytes, epoch: bytes, now: float) -> bytes:
+    def close(self, verifier: int, request: bytes, epoch: bytes, now: float, time: int) -> bytes:
         rows = zip(unpacked("<u4", request), unpacked("<u4", epoch), strict=True)
-        return bytes(self._close((verifier, handle), epoch, now) for handle, epoch in rows)
+        return bytes(self._close((verifier, handle), epoch, now, time) for handle, epoch in rows)
 
-    def _close(self, key: Key, epoch: int, now: float) -> Status:
+    def _close(self, key: Key, epoch: int, now: float, time: int) -> Status:
         entry = self._entries.get(key)
         transition = apply(entry.session if entry else None, Close(epoch))
         self._carry_out(transition.effects, entry)
@@ -156,8 +167,8 @@ class Engine:
             self._last_seen[key[0]] = now
             self._figures.count_closed(entry.acceptance)
             shared = [effect for effect in transition.effects if isinstance(effect, ShareText)]
-            group, text = (shared[0].group, shared[0].text) if shared else (None, ())
-            self._jobs.append(ShareJob(entry.namespace, group, text))
+            group, text = (shared[0].group, shared[0].text) if shared else ("", ())
+            self._jobs.append(ShareJob(entry.namespace, group, text, entry.label, time, entry.forgotten))
             del self._entries[key]
         return transition.status
 
@@ -202,7 +213,7 @@ class Engine:
         wish = Wish(
             text=session.text,
             sources=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.sources(options)],
-            fill=None if options.hide_history else entry.namespace.history,
+            fill=None if options.hide_history else entry.namespace.history.largest_part(),
             stop_ids=tuple(options.stop_ids),
             vocabulary=options.vocabulary,
             max_nodes=nodes,
@@ -261,13 +272,23 @@ class Engine:
     def _work(self, job: IndexJob | ShareJob, most: int) -> tuple[int, bool]:
         """Does up to `most` tokens of the job; returns how many it were and whether that was all."""
         if isinstance(job, ShareJob):
-            return job.share_some(most), job.shared == len(job.text)
+            return job.share_some(most), job.done
         entry = self._entries.get(job.key)
         if entry is None or entry.session.epoch != job.epoch or not entry.queued:
             return 0, True
         worked = entry.own.index_some(most)
         entry.queued = entry.own.unindexed > 0
         return worked, not entry.queued
+
+    def forget_requests(self, namespaces: list[int], labels: list[str]) -> int:
+        homes = [self._namespaces[number] for number in namespaces]
+        closed = [job for job in self._jobs if isinstance(job, ShareJob)]
+        requests: list[Entry | ShareJob] = [*self._entries.values(), *closed]
+        named = [request for request in requests if request.namespace in homes and request.label in labels]
+        forgotten = [request for request in named if not request.forgotten]
+        for request in forgotten:
+            request.forgotten = True
+        return len(forgotten)
 
     def expire(self, now: float) -> int:
         oldest = now - self._session_ttl
@@ -288,14 +309,14 @@ class Engine:
             "index": {
                 "own": _tokens(entry.own.index for entry in self._entries.values()),
                 "history": _tokens(namespace.history for namespace in namespaces),
-                "group": _tokens(index for namespace in namespaces for index in namespace.groups.values()),
+                "group": _tokens(group for namespace in namespaces for group in namespace.groups.values()),
                 "corpus": _tokens(index for namespace in namespaces for index in namespace.corpora.values()),
             },
         }
 
 
-def _tokens(indexes: Iterable[Index]) -> dict[str, int]:
-    return {"tokens": sum(index.tokens for index in indexes)}
+def _tokens(texts: Iterable[Index | History]) -> dict[str, int]:
+    return {"tokens": sum(text.tokens for text in texts)}
 
 
 def _empty_because(growth: Growth) -> Reason:

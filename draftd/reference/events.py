@@ -141,9 +141,9 @@ class GrowIndex:
 
 @dataclass(frozen=True, slots=True)
 class ShareText:
-    """This text enters the history of the namespace, or that of the group, as one document."""
+    """This text enters the history of the namespace, or, if one is named, that of the group, as one document."""
 
-    group: str | None
+    group: str
     text: tuple[int, ...]
 
 

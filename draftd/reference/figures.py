@@ -84,6 +84,7 @@ class Figures:
             "stale_tails": self.stale_tails,
             "ignored_closes": self.ignored_closes,
             "evicted_sessions": self.evicted_sessions,
+            "forgotten_tokens": 0,  # nothing is
             "acceptance_of_requests": self.acceptance_of_requests,
             "requests_measured": self.requests_measured,
             "empty_tails": self.empty_tails,

@@ -208,11 +208,11 @@ def _share_effects(session: Session) -> tuple[Effect, ...]:
     output = session.text[session.prompt_length :]
     match session.options.share:
         case Share.OUTPUTS:
-            shared = ShareText(None, output)
+            shared = ShareText("", output)
         case Share.GROUP if session.options.group:
             shared = ShareText(session.options.group, output)
         case Share.ALL:
-            shared = ShareText(None, session.text)
+            shared = ShareText("", session.text)
         case _:
             return ()
     return (shared,) if shared.text else ()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from draftd.reference.events import Options, Source
+from draftd.reference.history import History
 from draftd.reference.index import Index
 
 
@@ -41,21 +42,29 @@ class Namespace:
     """The texts that requests of one namespace share."""
 
     def __init__(self) -> None:
-        self.history = Index()
-        self.groups: dict[str, Index] = {}
+        self.history = History()
+        self.groups: dict[str, History] = {}
         self.corpora: dict[int, Index] = {}
 
     def sources(self, options: Options) -> list[tuple[int, Index]]:
         """What a request reads besides its own text; of equally long matches the earlier source's comes first."""
         sources: list[tuple[int, Index]] = []
         if not options.hide_history:
-            sources.append((Source.SHARED_HISTORY, self.history))
+            sources += [(Source.SHARED_HISTORY, head) for head in self.history.heads()]
             if options.group in self.groups:
-                sources.append((Source.GROUP_HISTORY, self.groups[options.group]))
+                sources += [(Source.GROUP_HISTORY, head) for head in self.groups[options.group].heads()]
         for number, corpus in sorted(self.corpora.items()):
             if options.corpora is None or number in options.corpora:
                 sources.append((Source.CORPUS, corpus))
         return sources
+
+    def history_of(self, group: str) -> History:
+        """That of a group, which begins to exist when it is first named, or, without a name, its own."""
+        return self.groups.setdefault(group, History()) if group else self.history
+
+    def histories(self) -> list[tuple[str, History]]:
+        """By group; the namespace's own first."""
+        return [("", self.history), *((group, self.groups[group]) for group in sorted(self.groups))]
 
 
 @dataclass
@@ -71,18 +80,25 @@ class ShareJob:
     """What a closed request shares, maybe nothing, waits to enter a history."""
 
     namespace: Namespace
-    group: str | None
+    group: str
     text: tuple[int, ...]
+    label: str
+    time: int
+    forgotten: bool
     shared: int = 0
 
     def share_some(self, most: int) -> int:
         """Shares up to `most` tokens, as a part of one document; returns how many it were."""
-        some = self.text[self.shared : self.shared + most]
-        if some:
-            groups = self.namespace.groups
-            history = self.namespace.history if self.group is None else groups.setdefault(self.group, Index())
-            history.append(some)
+        some = () if self.forgotten else self.text[self.shared : self.shared + most]
+        if some or self.shared:
+            head = self.namespace.history_of(self.group).head
+            if some:
+                head.append(list(some), self.label, self.time)
             self.shared += len(some)
-            if self.shared == len(self.text):
-                history.end_document()
+            if self.done:
+                head.end_document()
         return len(some)
+
+    @property
+    def done(self) -> bool:
+        return self.forgotten or self.shared == len(self.text)

@@ -30,6 +30,7 @@ tokens = st.lists(ids, max_size=6)
 verifiers = st.sampled_from([1, 2**64 - 1])
 handles = st.integers(0, 1)
 namespaces = st.sampled_from([0, 0, 0, 1])
+labels = st.sampled_from(["r1", "r2", "r3"])
 
 
 @st.composite
@@ -47,6 +48,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "max_new_tokens": draw(st.sampled_from([None, None, None, 30, 8, 1])),
         "chain": draw(st.booleans()),
         "max_nodes": draw(st.sampled_from([0, 0, 3])),
+        "label": draw(labels),
         "share": draw(st.sampled_from([Share.OUTPUTS, *Share])),
         "group": draw(st.sampled_from(["", "one", "two"])),
         "hide_history": draw(st.sampled_from([False, False, True])),
@@ -228,7 +230,7 @@ class EnginesAgree(RuleBasedStateMachine):
     @rule(verifier=verifiers, handle=handles, epochs=st.sampled_from([-1, 1]))
     def close(self, verifier: int, handle: int, epochs: int) -> None:
         epoch = max(self.mirrors[verifier, handle].epoch + epochs, 0)
-        closing = (verifier, packed("<u4", [handle]), packed("<u4", [epoch]), self.now)
+        closing = (verifier, packed("<u4", [handle]), packed("<u4", [epoch]), self.now, 1000 + int(self.now))
         assert self.native.close(*closing) == self.twin.close(*closing)
 
     @rule(

@@ -33,7 +33,7 @@ def engine_with_a_history() -> native.Engine:
     engine.create_namespace()
     for document in HISTORY:
         open_request(engine, 0, [], document, share=0)
-        engine.close(1, packed("<u4", [0]), packed("<u4", [1]), 0.0)
+        engine.close(1, packed("<u4", [0]), packed("<u4", [1]), 0.0, 0)
         engine.index_slice(AMPLE)
     return engine
 
@@ -44,6 +44,7 @@ def open_request(engine: native.Engine, request: int, prompt: list[int], output:
         request=request,
         epoch=1,
         namespace=0,
+        label="",
         vocabulary_size=0,
         prompt=packed("<i4", prompt),
         output=packed("<i4", output),

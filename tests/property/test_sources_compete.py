@@ -39,6 +39,7 @@ def emitted_per_step(corpora: list[Text], output: Text) -> float:
         request=1,
         epoch=1,
         namespace=0,
+        label="",
         vocabulary_size=0,
         prompt=b"",
         output=packed("<i4", output[:1]),

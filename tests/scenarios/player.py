@@ -145,6 +145,7 @@ class Player:
             request=request.handle,
             epoch=request.epoch,
             namespace=self._namespace(namespace),
+            label=statement.subject,
             prompt=packed("<i4", prompt),
             output=packed("<i4", output),
             vocabulary_size=said.get("vocabulary", 0),
@@ -235,6 +236,7 @@ class Player:
             packed("<u4", [request.handle]),
             packed("<u4", [statement.arguments.get("epoch", request.epoch)]),
             self._now,
+            0,
         )
         expect_status(statement, status, 0)
 

@@ -1,0 +1,86 @@
+"""Histories of the native engine are drained, frozen, restored and forgotten as those of its twin, in any order.
+
+Whatever requests do meanwhile: each document is drained once and whole, drafts come from the same text in both.
+"""
+
+from dataclasses import fields
+from itertools import accumulate
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from draftd import native
+from draftd.reference.histories import HistoryDocuments, HistoryState
+from tests.property.test_engine import EnginesAgree, labels, namespaces, prompts
+
+groups = st.sampled_from(["", "", "one", "two"])
+
+
+class HistoriesAgree(EnginesAgree):
+    """A keeper of histories beside the verifiers."""
+
+    @rule()
+    def drain(self) -> None:
+        assert [documents_of(drained) for drained in self.native.drain_history()] == self.twin.drain_history()
+
+    @rule(namespace=namespaces, group=groups)
+    def freeze(self, namespace: int, group: str) -> None:
+        frozen = self.native.freeze_history(namespace, group)
+        assert (frozen and documents_of(frozen)) == self.twin.freeze_history(namespace, group)
+
+    @rule(namespace=namespaces, group=groups, drop_frozen=st.booleans())
+    def publish_sealed(self, namespace: int, group: str, drop_frozen: bool) -> None:
+        for engine in (self.native, self.twin):
+            engine.publish_history(namespace, group, [], drop_frozen=drop_frozen, now=self.now)
+
+    @rule(namespace=namespaces, group=groups, documents=st.lists(prompts(), max_size=2), generation=st.integers(1, 9))
+    def restore(self, namespace: int, group: str, documents: list[list[int]], generation: int) -> None:
+        restored = {
+            "namespace": namespace,
+            "group": group,
+            "generation": generation,
+            "token_ids": [token for document in documents for token in document],
+            "document_ends": list(accumulate(map(len, documents))),
+            "labels": ["restored"] * len(documents),
+            "times": list(range(len(documents))),
+            "now": self.now,
+        }
+        assert outcome(self.native.restore_history, restored) == outcome(self.twin.restore_history, restored)
+
+    @rule(namespaces=st.lists(st.integers(0, 1), unique=True), labels=st.lists(labels, unique=True))
+    def forget(self, namespaces: list[int], labels: list[str]) -> None:
+        assert self.native.forget_requests(namespaces, labels) == self.twin.forget_requests(namespaces, labels)
+
+    @invariant()
+    def states_agree(self) -> None:
+        states = [
+            HistoryState(**{field.name: getattr(state, field.name) for field in fields(HistoryState)})
+            for state in self.native.histories()
+        ]
+        assert states == self.twin.histories()
+
+
+def documents_of(drained: native.HistoryDocuments) -> HistoryDocuments:
+    return HistoryDocuments(
+        namespace=drained.namespace,
+        group=drained.group,
+        generation=drained.generation,
+        token_ids=drained.token_ids.tolist(),
+        document_ends=drained.document_ends.tolist(),
+        labels=drained.labels,
+        times=drained.times.tolist(),
+    )
+
+
+def outcome(call: Any, arguments: dict[str, Any]) -> type[Exception] | None:
+    try:
+        call(**arguments)
+    except RuntimeError as error:
+        return type(error)
+    return None
+
+
+HistoriesAgree.TestCase.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)
+TestHistoriesAgree = HistoriesAgree.TestCase
