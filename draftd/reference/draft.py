@@ -1,8 +1,10 @@
 """The drafting recipe, slow and readable: the twin of cpp/src/draft.
 
-A node's context is the request's text plus the path to the node. Every source
-is asked for the contexts' suffixes that occur in it; the four longest over all
-sources, with 1 to 64 different followers, are the evidence. They are blended by
+A node's context is the request's text plus the path to the node. Every live
+source is asked for the contexts' suffixes that occur in it. A sealed source is
+searched once, for the text: the nearest occurrences are its evidence, and at a
+node those of them that agree with the path too. The four longest contexts over
+all sources, with 1 to 64 different followers, are looked at. They are blended by
 prediction by partial matching (PPM-C, Moffat 1990) with two corrections: a
 context of length L is trusted with
 
@@ -27,7 +29,7 @@ LEVELS = 4
 FOLLOWERS = 12
 WIDEST = 64
 MOST_CERTAIN = 0.999
-REACH = 16
+REACH_EVERY, REACH_SAMPLES = 4, 4
 CORPUS = 3  # source codes
 FILL = 4
 
@@ -46,11 +48,36 @@ class Level(Protocol):
 
 
 class Index(Protocol):
-    """What drafting asks of an index."""
+    """What drafting asks of live text; see draftd.reference.index."""
+
+    def match(self, context: Sequence[int]) -> Sequence[Level]: ...
+
+
+class Occurrence(Protocol):
+    """A place in sealed text where a suffix of the request's text occurs; see draftd.reference.segment."""
+
+    @property
+    def length(self) -> int: ...
+    @property
+    def age(self) -> int: ...
+    def follows(self, path: Sequence[int]) -> bool: ...
+    def follower(self, depth: int) -> int | None: ...
+
+
+class SegmentSet(Protocol):
+    """What drafting asks of sealed text."""
+
+    def nearest(self, context: Sequence[int]) -> Sequence[Occurrence]: ...
+    def longest(self, context: Sequence[int]) -> int: ...
+
+
+class Counted(Protocol):
+    """Text whose frequent tokens fill nodes."""
 
     @property
     def tokens(self) -> int: ...
-    def match(self, context: Sequence[int]) -> Sequence[Level]: ...
+    @property
+    def distinct_tokens(self) -> int: ...
     def frequent_tokens(self) -> list[tuple[int, int]]: ...
 
 
@@ -59,8 +86,9 @@ class Wish:
     """What one request of a batch wants."""
 
     text: Sequence[int]
-    sources: Sequence[tuple[int, Index]]  # (source code, index), own text first
-    fill: Index | None = None
+    live: Sequence[tuple[int, Index]] = ()  # (source code, index), own text first
+    sealed: Sequence[tuple[int, SegmentSet]] = ()
+    fill: Counted | None = None
     stop_ids: Sequence[int] = ()
     vocabulary: int = 2**31 - 1
     max_nodes: int = 0
@@ -81,42 +109,70 @@ class Tree:
         return [] if node < 0 else [*self.path(self.parents[node]), self.tokens[node]]
 
 
-def trusts(sources: Sequence[tuple[int, Index]], text: Sequence[int]) -> list[float]:
+def trusts(sealed: Sequence[tuple[int, SegmentSet]], text: Sequence[int]) -> list[float]:
     """By how much the contexts of each source count as shorter: 1 but for corpora that fit the text less than others.
 
-    A corpus's reach is the sum of its match lengths at the last 16 tokens of the text."""
-    recent = range(max(1, len(text) - REACH + 1), len(text) + 1)
+    A corpus's reach is its mean match length at the last four positions that are multiples of four."""
+    newest = len(text) // REACH_EVERY
+    positions = [sample * REACH_EVERY for sample in range(max(1, newest - REACH_SAMPLES + 1), newest + 1)]
     reaches = [
-        sum(index.match(text[:position])[0].length for position in recent) if code == CORPUS else None
-        for code, index in sources
+        sum(segments.longest(text[:position]) for position in positions) / REACH_SAMPLES if code == CORPUS else None
+        for code, segments in sealed
     ]
-    furthest = max((reach for reach in reaches if reach is not None), default=0)
-    shares = [1.0 if reach is None else (1.0 + reach / REACH) / (1.0 + furthest / REACH) for reach in reaches]
+    furthest = max((reach for reach in reaches if reach is not None), default=0.0)
+    shares = [1.0 if reach is None else (1.0 + reach) / (1.0 + furthest) for reach in reaches]
     return [share * share for share in shares]
 
 
 @dataclass(frozen=True)
 class Context:
-    """A level as it counts: with the length in tokens times the trust in its source."""
+    """What follows one suffix of a node's text in one source."""
 
     source: int
-    length: float
-    level: Level
+    length: float  # in tokens, times the trust in its source
+    total: int
+    continuations: Sequence[tuple[int, int, int]]  # (token, count, recency): most frequent first, then most recent
+
+    @property
+    def distinct(self) -> int:
+        return len(self.continuations)
 
 
-def gather(sources: Sequence[tuple[int, Index]], trust: Sequence[float], context: Sequence[int]) -> list[Context]:
-    """The longest contexts with 1 to 64 followers; ties in the order of the sources."""
-    found = [
-        Context(code, level.length * trusted, level)
-        for (code, index), trusted in zip(sources, trust, strict=True)
-        for level in index.match(context)
-        if level.length > 0 and 1 <= level.distinct <= WIDEST
+def live_contexts(code: int, index: Index, text: Sequence[int]) -> list[Context]:
+    """Of one live source, longest first."""
+    return [
+        Context(code, float(level.length), level.total, level.continuations)
+        for level in index.match(text)
+        if level.length > 0
     ]
-    return sorted(found, key=lambda context: -context.length)[:LEVELS]
+
+
+def sealed_contexts(code: int, nearest: Sequence[Occurrence], trust: float, path: Sequence[int]) -> list[Context]:
+    """Of one sealed source, longest first: each with the occurrences that are as long or longer."""
+    agreeing = [occurrence for occurrence in nearest if occurrence.follows(path)]
+    contexts = []
+    for length in sorted({occurrence.length for occurrence in agreeing}, reverse=True):
+        counts: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for occurrence in agreeing:
+            token = occurrence.follower(len(path))
+            if occurrence.length >= length and token is not None:
+                counts[token] = counts.get(token, 0) + 1
+                last[token] = max(last.get(token, 0), occurrence.age)
+        continuations = [(token, count, last[token]) for token, count in counts.items()]
+        continuations.sort(key=lambda follower: (-follower[1], -follower[2]))
+        contexts.append(Context(code, (length + len(path)) * trust, sum(counts.values()), continuations))
+    return contexts
+
+
+def gather(contexts: Sequence[Context]) -> list[Context]:
+    """The longest with 1 to 64 followers; ties in the order of the sources."""
+    telling = [context for context in contexts if 1 <= context.distinct <= WIDEST]
+    return sorted(telling, key=lambda context: -context.length)[:LEVELS]
 
 
 def score(
-    evidence: Sequence[Context], fill: Index | None, worthwhile: float, survival: float
+    evidence: Sequence[Context], fill: Counted | None, worthwhile: float, survival: float
 ) -> dict[int, tuple[float, int]]:
     """Candidates of a node of that survival, in the order first seen: token -> (probability, source code)."""
     candidates: dict[int, tuple[float, int]] = {}
@@ -129,15 +185,15 @@ def score(
     for number, context in enumerate(evidence):
         if number > 0 and survival * unclaimed < worthwhile:
             break
-        level, length, total = context.level, context.length, float(context.level.total)
-        escape = level.distinct / (1.0 + length / 16.0)
+        length, total = context.length, float(context.total)
+        escape = context.distinct / (1.0 + length / 16.0)
         confidence = total / (total + escape) * (length / (length + 1.0))
         weight = unclaimed * confidence / total
-        for token, count, _last in level.continuations[:FOLLOWERS]:
+        for token, count, _last in context.continuations[:FOLLOWERS]:
             promise(token, context.source, weight * count)
         unclaimed *= 1.0 - confidence
     if fill is not None and fill.tokens > 0 and survival * unclaimed >= worthwhile:
-        weight = unclaimed / float(fill.tokens + fill.match([])[0].distinct)
+        weight = unclaimed / float(fill.tokens + fill.distinct_tokens)
         for token, count in fill.frequent_tokens():
             promise(token, FILL, weight * count)
     return candidates
@@ -153,8 +209,9 @@ class Growth:
         self.cut_by_threshold = False
         self._proposed = 0
         self._heap: list[tuple[float, int, int, int, int]] = []  # (-survival, order, token, parent, source)
-        self._trust = trusts(wish.sources, wish.text) if wish.max_nodes > 0 else []
         if wish.max_nodes > 0:
+            nearest = [(code, segments.nearest(wish.text)) for code, segments in wish.sealed]
+            self._sealed = list(zip(nearest, trusts(wish.sealed, wish.text), strict=True))
             self._expand(-1, 1.0)
 
     def best(self) -> float | None:
@@ -174,8 +231,12 @@ class Growth:
             self._expand(len(self.tree.tokens) - 1, -negative)
 
     def _expand(self, node: int, survival: float) -> None:
-        wish = self.wish
-        evidence = gather(wish.sources, self._trust, [*wish.text, *self.tree.path(node)])
+        wish, path = self.wish, self.tree.path(node)
+        text = [*wish.text, *path]
+        contexts = [context for code, index in wish.live for context in live_contexts(code, index, text)]
+        for (code, nearest), trust in self._sealed:
+            contexts += sealed_contexts(code, nearest, trust, path)
+        evidence = gather(contexts)
         worthwhile = 1.0 / (3.0 * wish.max_nodes)
         for token, (probability, source) in score(evidence, wish.fill, worthwhile, survival).items():
             if token >= wish.vocabulary:

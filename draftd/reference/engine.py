@@ -36,10 +36,11 @@ from draftd.reference.figures import Acceptance, Figures
 from draftd.reference.histories import Histories
 from draftd.reference.history import History
 from draftd.reference.index import Index
+from draftd.reference.segment import Segment, SegmentSet
 from draftd.reference.session import Session, Transition, allowed_nodes, apply
 from draftd.reference.texts import IndexJob, Namespace, OwnText, ShareJob
 
-__all__ = ["Engine", "Index", "StepColumns"]
+__all__ = ["Engine", "Index", "Segment", "StepColumns"]
 
 INLINE_TOKENS = 256
 """Tokens of one request that a step indexes itself; what is longer waits for `index_slice`."""
@@ -47,7 +48,7 @@ INLINE_TOKENS = 256
 BYTES_PER_TOKEN = 64
 """What a token may cost: an opening that could not fit in the memory limit is refused."""
 
-MOST_CORPORA = 11
+MOST_CORPORA = 14
 
 Key = tuple[int, int]
 """Verifier and handle of a request."""
@@ -94,11 +95,11 @@ class Engine(Histories):
         self._namespaces.append(Namespace())
         return len(self._namespaces) - 1
 
-    def publish_corpus(self, namespace: int, corpus: int, index: Index) -> None:
+    def publish_corpus(self, namespace: int, corpus: int, segments: list[Segment]) -> None:
         corpora = self._namespaces[namespace].corpora
         if corpus not in corpora and len(corpora) == MOST_CORPORA:
             raise ValueError(f"a namespace holds at most {MOST_CORPORA} corpora")
-        corpora[corpus] = index
+        corpora[corpus] = SegmentSet(segments)
 
     def withdraw_corpus(self, namespace: int, corpus: int) -> None:
         self._namespaces[namespace].corpora.pop(corpus, None)
@@ -207,12 +208,13 @@ class Engine(Histories):
 
     def _wish(self, entry: Entry | None, asked: int) -> tuple[Wish, Reason]:
         if entry is None:
-            return Wish(text=(), sources=()), Reason.REFUSED
+            return Wish(text=()), Reason.REFUSED
         session, options = entry.session, entry.session.options
         nodes, reason = allowed_nodes(session, asked)
         wish = Wish(
             text=session.text,
-            sources=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.sources(options)],
+            live=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.live(options)],
+            sealed=entry.namespace.sealed(options),
             fill=None if options.hide_history else entry.namespace.history.largest_part(),
             stop_ids=tuple(options.stop_ids),
             vocabulary=options.vocabulary,
@@ -315,7 +317,7 @@ class Engine(Histories):
         }
 
 
-def _tokens(texts: Iterable[Index | History]) -> dict[str, int]:
+def _tokens(texts: Iterable[Index | History | SegmentSet]) -> dict[str, int]:
     return {"tokens": sum(text.tokens for text in texts)}
 
 

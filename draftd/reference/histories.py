@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from draftd.reference.history import Document
-from draftd.reference.index import Index
+from draftd.reference.segment import Segment
 from draftd.reference.texts import Namespace
 
 
@@ -70,7 +70,7 @@ class Histories:
         return _columns(namespace, group, frozen.generation, frozen.documents) if frozen else None
 
     def publish_history(
-        self, namespace: int, group: str, segments: Sequence[Index], *, drop_frozen: bool, now: float
+        self, namespace: int, group: str, segments: Sequence[Segment], *, drop_frozen: bool, now: float
     ) -> None:
         del now  # what is longest unused goes first, but nothing goes here
         self._namespaces[namespace].history_of(group).publish(list(segments), drop_frozen=drop_frozen)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from draftd.reference.index import Index
+from draftd.reference.segment import Segment
 
 FIRST_GENERATION = 1
 
@@ -50,7 +51,7 @@ class History:
     def __init__(self) -> None:
         self.head = Head(FIRST_GENERATION)
         self.frozen: Head | None = None
-        self.segments: list[Index] = []
+        self.segments: list[Segment] = []
 
     def freeze(self) -> Head | None:
         """The head, in whose place a new one begins; the document under way is cut in two. None while one is held."""
@@ -61,7 +62,7 @@ class History:
         self.head = Head(self.frozen.generation + 1)
         return self.frozen
 
-    def publish(self, segments: list[Index], *, drop_frozen: bool) -> None:
+    def publish(self, segments: list[Segment], *, drop_frozen: bool) -> None:
         self.segments = segments
         if drop_frozen:
             self.frozen = None
@@ -86,13 +87,15 @@ class History:
         heads = [head.index for head in (self.head, self.frozen) if head]
         return [index for index in heads if index.tokens]
 
-    def largest_part(self) -> Index:
+    def largest_part(self) -> Index | Segment:
         """The newest of equally large ones."""
-        return max([*self.heads(), *reversed(self.segments), self.head.index], key=lambda part: part.tokens)
+        parts: list[Index | Segment] = [*self.heads(), *reversed(self.segments), self.head.index]
+        return max(parts, key=lambda part: part.tokens)
 
     @property
     def tokens(self) -> int:
-        return sum(part.tokens for part in [*self.heads(), *self.segments])
+        live = sum(head.tokens for head in self.heads())
+        return live + sum(segment.tokens for segment in self.segments)
 
     @property
     def oldest(self) -> int:

@@ -66,6 +66,10 @@ class Index:
         """Documents that hold at least one token."""
         return sum(1 for document in self._documents if document)
 
+    @property
+    def distinct_tokens(self) -> int:
+        return self.match([])[0].distinct
+
     def frequent_tokens(self) -> list[tuple[int, int]]:
         """The most frequent tokens as (token, count): most frequent first, then most recent."""
         everything = self.match([])[0]

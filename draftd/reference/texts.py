@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from draftd.reference.events import Options, Source
 from draftd.reference.history import History
 from draftd.reference.index import Index
+from draftd.reference.segment import SegmentSet
 
 
 class OwnText:
@@ -44,19 +45,31 @@ class Namespace:
     def __init__(self) -> None:
         self.history = History()
         self.groups: dict[str, History] = {}
-        self.corpora: dict[int, Index] = {}
+        self.corpora: dict[int, SegmentSet] = {}
 
-    def sources(self, options: Options) -> list[tuple[int, Index]]:
-        """What a request reads besides its own text; of equally long matches the earlier source's comes first."""
-        sources: list[tuple[int, Index]] = []
-        if not options.hide_history:
-            sources += [(Source.SHARED_HISTORY, head) for head in self.history.heads()]
-            if options.group in self.groups:
-                sources += [(Source.GROUP_HISTORY, head) for head in self.groups[options.group].heads()]
-        for number, corpus in sorted(self.corpora.items()):
-            if options.corpora is None or number in options.corpora:
-                sources.append((Source.CORPUS, corpus))
-        return sources
+    def live(self, options: Options) -> list[tuple[int, Index]]:
+        """Live text that a request reads besides its own; of equally long matches the earlier source's comes first."""
+        return [(source, head) for source, history in self._readable(options) for head in history.heads()]
+
+    def sealed(self, options: Options) -> list[tuple[int, SegmentSet]]:
+        """Sealed text that it reads."""
+        histories = [
+            (int(source), SegmentSet(history.segments))
+            for source, history in self._readable(options)
+            if history.segments
+        ]
+        corpora = [
+            (int(Source.CORPUS), corpus)
+            for number, corpus in sorted(self.corpora.items())
+            if options.corpora is None or number in options.corpora
+        ]
+        return histories + corpora
+
+    def _readable(self, options: Options) -> list[tuple[Source, History]]:
+        if options.hide_history:
+            return []
+        group = self.groups.get(options.group)
+        return [(Source.SHARED_HISTORY, self.history)] + ([(Source.GROUP_HISTORY, group)] if group else [])
 
     def history_of(self, group: str) -> History:
         """That of a group, which begins to exist when it is first named, or, without a name, its own."""

@@ -11,6 +11,7 @@ from draftd import native
 from draftd.reference import engine as reference
 from draftd.reference.events import Share, Status
 from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
+from tests.segments import sealed
 
 AMPLE = 1 << 30
 SESSION_TTL = 100.0
@@ -263,14 +264,9 @@ class EnginesAgree(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, number=st.integers(1, 3), documents=st.lists(prompts(), max_size=3))
     def publish(self, namespace: int, number: int, documents: list[list[int]]) -> None:
-        built, twin = native.Index(), reference.Index()
-        for document in documents:
-            built.append(document)
-            built.end_document()
-            twin.append(document)
-            twin.end_document()
-        self.native.publish_corpus(namespace, number, built)
-        self.twin.publish_corpus(namespace, number, twin)
+        segments = [part for part in (documents[:2], documents[2:]) if any(part)]
+        self.native.publish_corpus(namespace, number, [sealed(part) for part in segments])
+        self.twin.publish_corpus(namespace, number, [reference.Segment(part) for part in segments])
 
     @rule(namespace=namespaces, number=st.integers(1, 3))
     def withdraw(self, namespace: int, number: int) -> None:
