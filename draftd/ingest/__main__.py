@@ -1,6 +1,7 @@
 """The loader process: one job on standard input; what becomes of it in lines on standard output."""
 
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def main() -> None:
 def _done(job: Job, reporter: Reporter) -> Built | Described:
     work = job.job
     if isinstance(work, LoadJob):
+        tempfile.tempdir = str(work.result)  # where readers keep what they unpack
         return load(work, job.processes, reporter)
     if isinstance(work, SealJob):
         return seal(work, reporter)

@@ -6,7 +6,7 @@ labels         UTF-8 of the documents' ids; with label_ends, i64, running, in by
 times          i64, unix seconds of each document; empty: not known
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,8 +21,6 @@ from draftd.ingest.readers.arrays import in_runs
 from draftd.ingest.readers.limits import ReadLimits, too_many_tokens
 
 COLUMNS = {"token_ids": "<i4", "document_ends": "<i8", "labels": "u1", "label_ends": "<i8", "times": "<i8"}
-
-CheckLabel = Callable[[str, str], str]  # of a place and a label
 
 
 class ColumnsWriter:
@@ -68,7 +66,7 @@ class ColumnsWriter:
         self._label_bytes += int(label_ends[-1]) if encoded else 0
 
 
-def read_columns(folder: Path, limits: ReadLimits, check_label: CheckLabel = checked_label) -> Iterator[Ids]:
+def read_columns(folder: Path, limits: ReadLimits) -> Iterator[Ids]:
     """What a `ColumnsWriter` left in the folder. Raises IngestError."""
     columns = {name: _mapped(folder / name, name) for name in COLUMNS}
     ids, ends, times = columns["token_ids"], columns["document_ends"], columns["times"]
@@ -78,7 +76,7 @@ def read_columns(folder: Path, limits: ReadLimits, check_label: CheckLabel = che
     if len(times) not in (0, len(ends)):
         raise IngestError(f"times: {len(times)} for {len(ends)} documents")
     written = times.astype(np.int64, copy=False) if len(times) else None
-    labels = _labels(columns["labels"], columns["label_ends"], len(ends), check_label)
+    labels = _labels(columns["labels"], columns["label_ends"], len(ends))
     yield from in_runs(Ids(ids, ends.astype(np.int64, copy=False), "document {}".format, labels, written))
 
 
@@ -96,9 +94,7 @@ def _check_ends(name: str, ends: NDArray[np.integer], size: int, of: str) -> Non
         raise IngestError(f"{name} should grow to {size}, the length of {of}; it ends at {last}")
 
 
-def _labels(
-    content: NDArray[np.integer], ends: NDArray[np.integer], documents: int, check: CheckLabel
-) -> list[str] | None:
+def _labels(content: NDArray[np.integer], ends: NDArray[np.integer], documents: int) -> list[str] | None:
     if not len(ends) and not len(content):
         return None
     if len(ends) != documents:
@@ -109,7 +105,7 @@ def _labels(
     start = 0
     for document, end in enumerate(ends.tolist()):
         try:
-            labels.append(check(f"document {document}", packed[start:end].decode()))
+            labels.append(checked_label(f"document {document}", packed[start:end].decode()))
         except UnicodeDecodeError:
             raise IngestError(f"document {document}: its label is not UTF-8") from None
         start = end

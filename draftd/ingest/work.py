@@ -1,6 +1,5 @@
 """What the loader process does: documents, or segments that are there already, into a new segment."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +43,6 @@ def describe(job: DescribeJob) -> Described:
 
 def load(job: LoadJob, processes: int, reporter: Reporter) -> Built:
     """Texts are tokenized in up to `processes` processes. Raises IngestError; there is no segment then."""
-    tempfile.tempdir = str(job.result)  # where readers keep what they unpack
     limits = ReadLimits(job.max_tokens)
     key, stated, pieces = _opened(job.request, limits, reporter)
     known = next((tokenizer for tokenizer in job.tokenizers if tokenizer.serves(key.tenant, key.model)), None)
@@ -68,8 +66,7 @@ def seal(job: SealJob, reporter: Reporter) -> Built:
     """Raises IngestError."""
     builder = SegmentBuilder(job.fingerprint)
     gatherer = Gatherer(builder, reporter.count, ANY_TOKENS)
-    # Its labels are names of requests, which were taken as they are.
-    for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS), lambda _, label: label):
+    for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS)):
         gatherer.add(documents)
     return _write(builder, job.result, reporter)
 

@@ -1,7 +1,7 @@
 """Arrays of token ids in numpy's files: mapped, not parsed."""
 
 import mmap
-import tempfile
+import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from draftd.ingest.documents import RUN_TOKENS, Ids, Piece
 from draftd.ingest.problem import IngestError
 from draftd.ingest.readers.limits import ReadLimits, too_many_tokens
-
-CHUNK = 1 << 20  # bytes copied at once
+from draftd.ingest.readers.plain import plain_file
 
 
 def read_npy(file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
@@ -26,7 +25,7 @@ def read_npy(file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
 def read_npz(file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
     """`token_ids` of all documents and `doc_offsets`, one more than there are documents, from 0 to the end."""
     try:
-        with zipfile.ZipFile(_seekable(file, limits.unpacked_bytes)) as archive:
+        with plain_file(file, limits.unpacked_bytes) as plain, zipfile.ZipFile(plain) as archive:
             ids = _member(archive, "token_ids", limits)
             offsets = _member(archive, "doc_offsets", limits).astype(np.int64)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
@@ -72,8 +71,8 @@ def _array(place: str, file: IO[bytes], limits: ReadLimits) -> NDArray[np.intege
         version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, _, dtype = read_header[version](file)  # type: ignore[no-untyped-call]
-    except (ValueError, KeyError) as error:
-        raise IngestError(f"{place}: not a numpy array: {error}") from None
+    except (ValueError, KeyError, MemoryError, RecursionError) as error:
+        raise IngestError(f"{place}: not a numpy array: {str(error).partition(chr(10))[0]}") from None
     if len(shape) != 1 or dtype.kind not in "iu":
         raise IngestError(f"{place}: should be one row of integers, is {dtype} of shape {shape}")
     if shape[0] > limits.max_tokens + 1:  # one more: doc_offsets of as many documents as tokens
@@ -84,26 +83,12 @@ def _array(place: str, file: IO[bytes], limits: ReadLimits) -> NDArray[np.intege
 def _mapped(place: str, file: IO[bytes], count: int, dtype: np.dtype[np.integer]) -> NDArray[np.integer]:
     """`count` numbers from where the file is, in pages that the kernel reads when they are needed."""
     size = count * dtype.itemsize
-    plain = _seekable(file, size)
-    start = plain.tell()
-    found = plain.seek(0, 2) - start
-    if found < size:
-        raise IngestError(f"{place}: cut off: {count} integers announced, {found // dtype.itemsize} found")
-    if count == 0:
-        return np.empty(0, dtype)
-    pages = mmap.mmap(plain.fileno(), start + size, access=mmap.ACCESS_READ)
+    with plain_file(file, size) as plain:
+        start = plain.tell()
+        found = plain.seek(0, os.SEEK_END) - start
+        if found < size:
+            raise IngestError(f"{place}: cut off: {count} integers announced, {found // dtype.itemsize} found")
+        if count == 0:
+            return np.empty(0, dtype)
+        pages = mmap.mmap(plain.fileno(), start + size, access=mmap.ACCESS_READ)
     return np.frombuffer(pages, dtype, count, start)
-
-
-def _seekable(file: IO[bytes], most: int) -> IO[bytes]:
-    """The file itself, or, of a stream that is unpacked as it is read, up to `most` bytes in a file without a name."""
-    try:
-        file.fileno()
-    except OSError:
-        plain = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as arrays that are mapped from it
-        while most > 0 and (chunk := file.read(min(most, CHUNK))):
-            plain.write(chunk)
-            most -= len(chunk)
-        plain.seek(0)
-        return plain
-    return file

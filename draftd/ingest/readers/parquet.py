@@ -9,6 +9,7 @@ from draftd.ingest.documents import Ids, Piece, Text
 from draftd.ingest.labels import checked_label
 from draftd.ingest.problem import IngestError
 from draftd.ingest.readers.limits import BYTES_A_TOKEN, ReadLimits
+from draftd.ingest.readers.plain import plain_file
 
 ROWS = 4096  # read at once
 INSTALL = "install it with: pip install 'draftd[parquet]'"
@@ -22,13 +23,13 @@ def read_parquet(file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
     except ImportError:
         raise IngestError(f"a Parquet file needs the pyarrow package; {INSTALL}") from None
     try:
-        table = parquet.ParquetFile(file)
-        columns = _columns(table.schema_arrow, pyarrow.types)
-        _refuse_bombs(table.metadata, limits)
-        first = 0
-        for rows in table.iter_batches(ROWS, columns=columns, use_threads=False):
-            yield from _documents(rows, first)
-            first += rows.num_rows
+        with plain_file(file, limits.unpacked_bytes) as plain, parquet.ParquetFile(plain) as table:
+            columns = _columns(table.schema_arrow, pyarrow.types)
+            _refuse_bombs(table.metadata, limits)
+            first = 0
+            for rows in table.iter_batches(ROWS, columns=columns, use_threads=False):
+                yield from _documents(rows, first)
+                first += rows.num_rows
     except (pyarrow.ArrowException, OSError) as error:
         raise IngestError(f"the Parquet file is damaged: {' '.join(str(error).split())}") from None
 

@@ -23,8 +23,7 @@ def allowed(tmp_path: Path) -> Path:
 
 def test_a_file_below_the_directory_is_read(allowed: Path, tmp_path: Path) -> None:
     body = {"file_path": str(allowed / "deep" / "docs.jsonl")}
-    _, documents = load_post(tmp_path, body, directories=(tmp_path / "other", allowed))
-    assert documents == [[1, 2]]
+    assert load_post(tmp_path, body, directories=(tmp_path / "other", allowed)).documents == [[1, 2]]
 
 
 def test_the_directory_itself_may_be_reached_by_a_link(allowed: Path, tmp_path: Path) -> None:

@@ -5,44 +5,43 @@ from typing import Any
 
 import pytest
 
-from draftd.ingest import CorpusKey, IngestError
+from draftd.ingest import SEGMENT, CorpusKey, IngestError
 from draftd.wire import Namespace
 from tests.unit.ingest.posts import known, load_post, word_tokenizer
 
 
 def test_token_chunks_are_documents(tmp_path: Path) -> None:
-    loaded, documents = load_post(tmp_path, {"corpus_id": "c", "token_chunks": [[1, 2], [], [3]]})
-    assert loaded.key == CorpusKey(tenant="default", model="default", adapter="", corpus_id="c")
-    assert loaded.tokens == 3
-    assert documents == [[1, 2], [], [3]]
-    assert loaded.namespaces() == (Namespace(),)
+    result = load_post(tmp_path, {"corpus_id": "c", "token_chunks": [[1, 2], [], [3]]})
+    assert result.opened.key == CorpusKey(tenant="default", model="default", adapter="", corpus_id="c")
+    assert (result.built.documents, result.built.tokens) == (2, 3)
+    assert result.documents == [[1, 2], [3]]  # an empty one is none
+    assert result.opened.namespaces() == (Namespace(),)
 
 
 def test_null_is_the_same_as_absent(tmp_path: Path) -> None:
     body = {"corpus_id": None, "file_path": None, "documents": None, "tenant": None, "token_chunks": [[1]]}
-    loaded, _ = load_post(tmp_path, body)
-    assert loaded.key.tenant == "default"
+    assert load_post(tmp_path, body).opened.key.tenant == "default"
 
 
 def test_an_absent_id_is_generated_and_differs_each_time(tmp_path: Path) -> None:
-    first, _ = load_post(tmp_path, {"token_chunks": [[1]]})
-    second, _ = load_post(tmp_path, {"token_chunks": [[1]]})
-    assert first.key.corpus_id
-    assert first.key.corpus_id != second.key.corpus_id
+    first, second = (load_post(tmp_path, {"token_chunks": [[1]]}).opened.key for _ in range(2))
+    assert first.corpus_id
+    assert first.corpus_id != second.corpus_id
 
 
 def test_text_is_tokenized_without_special_tokens(tmp_path: Path) -> None:
     tokenizer = known(word_tokenizer(tmp_path))
-    loaded, documents = load_post(tmp_path, {"documents": ["the cat", "a mat sat"]}, tokenizers=(tokenizer,))
-    assert documents == [[1, 2], [5, 6, 3]]
-    assert loaded.namespaces() == (Namespace(), Namespace(tokenizer=tokenizer.fingerprint))
+    result = load_post(tmp_path, {"documents": ["the cat", "a mat sat"]}, tokenizers=(tokenizer,))
+    assert result.documents == [[1, 2], [5, 6, 3]]
+    assert result.segment.fingerprint == tokenizer.fingerprint
+    assert result.opened.namespaces() == (Namespace(), Namespace(tokenizer=tokenizer.fingerprint))
 
 
 def test_a_stated_fingerprint_means_exactly_that_namespace(tmp_path: Path) -> None:
     tokenizer = known(word_tokenizer(tmp_path))
     body = {"tokenizer": tokenizer.fingerprint, "token_chunks": [[1]]}
-    loaded, _ = load_post(tmp_path, body, tokenizers=(tokenizer,))
-    assert loaded.namespaces() == (Namespace(tokenizer=tokenizer.fingerprint),)
+    result = load_post(tmp_path, body, tokenizers=(tokenizer,))
+    assert result.opened.namespaces() == (Namespace(tokenizer=tokenizer.fingerprint),)
 
 
 def test_another_fingerprint_than_the_configured_is_refused_with_both(tmp_path: Path) -> None:
@@ -56,11 +55,11 @@ def test_the_first_tokenizer_that_serves_the_tenant_and_model_is_used(tmp_path: 
     acme = known(word_tokenizer(tmp_path / "other", "mat cat"), tenant="acme")
     everybody = known(word_tokenizer(tmp_path))
     tokenizers = (acme, everybody)
-    _, of_acme = load_post(tmp_path, {"tenant": "acme", "documents": ["cat"]}, tokenizers=tokenizers)
-    _, of_another = load_post(tmp_path, {"tenant": "other", "documents": ["cat"]}, tokenizers=tokenizers)
+    of_acme = load_post(tmp_path, {"tenant": "acme", "documents": ["cat"]}, tokenizers=tokenizers).documents
+    of_another = load_post(tmp_path, {"tenant": "other", "documents": ["cat"]}, tokenizers=tokenizers).documents
     assert (of_acme, of_another) == ([[2]], [[2]])
-    _, of_acme = load_post(tmp_path, {"tenant": "acme", "documents": ["mat"]}, tokenizers=tokenizers)
-    _, of_another = load_post(tmp_path, {"tenant": "other", "documents": ["mat"]}, tokenizers=tokenizers)
+    of_acme = load_post(tmp_path, {"tenant": "acme", "documents": ["mat"]}, tokenizers=tokenizers).documents
+    of_another = load_post(tmp_path, {"tenant": "other", "documents": ["mat"]}, tokenizers=tokenizers).documents
     assert (of_acme, of_another) == ([[1]], [[6]])
 
 
@@ -108,7 +107,7 @@ def test_a_wrong_body_is_refused_with_the_place(body: dict[str, Any] | bytes, co
     with pytest.raises(IngestError, match=complaint) as caught:
         load_post(tmp_path, body)
     assert "\n" not in str(caught.value)
-    assert not list(tmp_path.glob("*.npy"))
+    assert not (tmp_path / SEGMENT).exists()
 
 
 def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
@@ -126,7 +125,6 @@ def test_ids_are_checked_against_the_vocabulary_of_the_tokenizer(tmp_path: Path)
 @pytest.mark.parametrize("body", [{"token_chunks": [[1, 2], [3]]}, {"documents": ["the cat", "sat"]}])
 def test_a_corpus_of_exactly_the_limit_is_taken_and_one_token_more_is_not(body: dict[str, Any], tmp_path: Path) -> None:
     tokenizer = known(word_tokenizer(tmp_path))
-    loaded, _ = load_post(tmp_path, body, max_tokens=3, tokenizers=(tokenizer,))
-    assert loaded.tokens == 3
+    assert load_post(tmp_path, body, max_tokens=3, tokenizers=(tokenizer,)).built.tokens == 3
     with pytest.raises(IngestError, match=r"document 1: the corpus holds more than 2 tokens, .*corpora.max_tokens"):
         load_post(tmp_path, body, max_tokens=2, tokenizers=(tokenizer,))
