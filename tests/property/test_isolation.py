@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ByteSize
 
-from draftd import native
 from draftd.client import Namespace, Request
 from draftd.client.local import LocalClient
 from draftd.config import EngineSettings
 from draftd.engine import Engine
+from tests.segments import sealed
 
 SESSION_TTL = 600.0
 SMALL = ByteSize(1 << 20)
@@ -138,11 +138,8 @@ class Service:
                 if request := self.requests.pop((namespace, name), None):
                     request.close()
             case Publish(namespace, corpus, documents):
-                index = native.Index()
-                for document in documents:
-                    index.append(own_tokens(namespace, document))
-                    index.end_document()
-                self.engine.publish_corpus(NAMESPACES[namespace], corpus, index)
+                own = [own_tokens(namespace, document) for document in documents]
+                self.engine.publish_corpus(NAMESPACES[namespace], corpus, [sealed(own)] if any(own) else [])
             case Withdraw(namespace, corpus):
                 self.engine.withdraw_corpus(NAMESPACES[namespace], corpus)
             case Silence():

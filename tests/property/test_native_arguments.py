@@ -70,8 +70,8 @@ def test_what_is_no_row_of_ids_is_refused(tokens: Any) -> None:
 def test_more_corpora_than_a_request_can_read_are_refused() -> None:
     engine = native.Engine(600.0, 1 << 30, 1 << 30, 64, indexing_thread=False)
     namespace = engine.create_namespace()
-    for corpus in range(11):
-        engine.publish_corpus(namespace, corpus, native.Index())
-    with pytest.raises(ValueError, match="at most 11 corpora"):
-        engine.publish_corpus(namespace, 11, native.Index())
-    engine.publish_corpus(namespace, 0, native.Index())
+    for corpus in range(14):
+        engine.publish_corpus(namespace, corpus, [])
+    with pytest.raises(ValueError, match="at most 14 corpora"):
+        engine.publish_corpus(namespace, 14, [])
+    engine.publish_corpus(namespace, 0, [])

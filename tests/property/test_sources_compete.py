@@ -6,6 +6,7 @@ import pytest
 
 from draftd import native
 from tests.property.rows import CommitRow, packed, step
+from tests.segments import sealed
 
 VOCABULARY = 2_000
 NODES = 8
@@ -31,9 +32,7 @@ def emitted_per_step(corpora: list[Text], output: Text) -> float:
     engine = native.Engine(600.0, AMPLE, AMPLE, 64, indexing_thread=False)
     engine.create_namespace()
     for number, corpus in enumerate(corpora):
-        index = native.Index()
-        index.append(corpus)
-        engine.publish_corpus(0, number, index)
+        engine.publish_corpus(0, number, [sealed([corpus])])
     engine.open(
         verifier=1,
         request=1,

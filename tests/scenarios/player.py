@@ -28,12 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from draftd import native
+from draftd.reference import engine as reference
 from draftd.reference.events import Share, Status
 from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
 from tests.scenarios.expectations import expect_status, expect_tail
 from tests.scenarios.language import Statement, read
+from tests.segments import sealed
 
 SHARES = {"outputs": Share.OUTPUTS, "group": Share.GROUP, "all": Share.ALL, "none": Share.NOTHING}
 
@@ -116,13 +117,11 @@ class Player:
         self._limits |= statement.arguments
 
     def _publish(self, statement: Statement) -> None:
-        index = self._core.Index()
-        for document in statement.arguments["documents"]:
-            index.append(np.array(document, dtype=np.int32))
-            index.end_document()
+        documents = statement.arguments["documents"]
+        segment = sealed(documents) if self._core is native else reference.Segment(documents)
         namespace = statement.arguments.get("namespace", "default")
         corpus = self._corpora.setdefault((namespace, statement.subject), len(self._corpora))
-        self._engine.publish_corpus(self._namespace(namespace), corpus, index)
+        self._engine.publish_corpus(self._namespace(namespace), corpus, [segment])
 
     def _withdraw(self, statement: Statement) -> None:
         namespace = statement.arguments.get("namespace", "default")

@@ -9,7 +9,6 @@ from draftd.client import Namespace
 from draftd.client.local import LocalClient
 from draftd.config import EngineSettings
 from draftd.engine import Engine, LimitExceeded
-from draftd.native import Index
 from draftd.wire import Reason
 
 Start = Callable[..., Engine]
@@ -109,9 +108,9 @@ def test_max_corpora(start: Start) -> None:
     for limit in (1, 2):
         engine = start(max_corpora=limit)
         for number in range(limit):
-            engine.publish_corpus(Namespace(), str(number), Index())
+            engine.publish_corpus(Namespace(), str(number), [])
         with pytest.raises(LimitExceeded, match=f"has {limit} corpora"):
-            engine.publish_corpus(Namespace(), "one more", Index())
+            engine.publish_corpus(Namespace(), "one more", [])
 
 
 def test_every_option_has_a_test_here() -> None:
