@@ -20,7 +20,7 @@ inline std::shared_ptr<const Segment> sealed(const std::vector<std::vector<Token
   const std::filesystem::path path = std::filesystem::temp_directory_path() / name;
   SegmentBuilder builder("");
   for (const std::vector<Token>& document : documents) builder.add(document, "", 0);
-  std::move(builder).write(path.string());
+  builder.write(path.string());
   auto segment = Segment::open(path.string());
   std::filesystem::remove(path);
   return segment;
