@@ -29,11 +29,11 @@ def replay(
     json: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the figures to this file.")] = None,
 ) -> None:
     """Replay recorded traffic and print what each verify step yields."""
-    from draftd.ingest import IngestError
+    from draftd.ingest import IngestError, LoaderError
     from draftd.replay import ReplayError, TraceError, run
 
     # ValueError: an argument that a client can't mean, or text that can't be sent. RecursionError: nested too deep.
-    with failing_on(IngestError, ReplayError, TraceError, ValueError, RecursionError):
+    with failing_on(IngestError, LoaderError, ReplayError, TraceError, ValueError, RecursionError):
         run(
             files,
             endpoint=endpoint,

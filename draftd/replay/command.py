@@ -10,7 +10,7 @@ from draftd.replay.budgets import FixedBudget, MeanBudget, StepBudget
 from draftd.replay.client_drafter import ClientDrafter, Shape, Share
 from draftd.replay.result import ReplayResult, geometric_mean
 from draftd.replay.runner import ReplayError, replay
-from draftd.replay.sessions import at_server, corpus_index, in_process
+from draftd.replay.sessions import at_server, corpus_segment, in_process
 from draftd.replay.table import report_console, results_table
 from draftd.replay.traces import read_trace, workload_name
 
@@ -35,12 +35,12 @@ def run(
     """
     if endpoint is not None and corpora:
         raise ReplayError("a corpus file is for a replay in process; for a server use `draftd corpus add`")
-    indexes = {file.stem: corpus_index(file) for file in corpora}
+    segments = {file.stem: corpus_segment(file) for file in corpora}
     console = report_console()
     results = []
     for file in files:
         workload = workload_name(file)
-        drafter = in_process(workload, indexes) if endpoint is None else at_server(workload, endpoint)
+        drafter = in_process(workload, segments) if endpoint is None else at_server(workload, endpoint)
         with console.status(f"replaying {workload}"), drafter as client:
             results.append(replay_file(file, client, budget=budget, mean_budget=mean_budget, shape=shape, share=share))
     limit = f"a mean of {mean_budget} nodes" if mean_budget else f"at most {budget or DEFAULT_BUDGET} nodes a step"

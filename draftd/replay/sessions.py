@@ -10,11 +10,9 @@ from pathlib import Path
 from draftd.client import Client, Namespace
 from draftd.client.local import LocalClient
 from draftd.config import EngineSettings
-from draftd.corpora.library import build_index
 from draftd.engine import Engine
-from draftd.ingest import CorpusKey, LoadFile, LoadJob, TokenColumns
-from draftd.ingest.work import load
-from draftd.native import Index
+from draftd.ingest import SEGMENT, Cancellation, CorpusKey, Loader, LoadFile, LoadJob, LoadRequest
+from draftd.native import Segment
 from draftd.replay.runner import ReplayError
 
 VERIFIER = "replay"
@@ -22,23 +20,28 @@ DEADLINE = 30.0  # seconds; nothing of a replay is urgent, and a late draft woul
 MOST_CORPUS_TOKENS = 2**31 - 2
 
 
-def corpus_index(file: Path) -> Index:
-    """An index of a file of token ids. Raises IngestError."""
+def corpus_segment(file: Path) -> Segment:
+    """A segment of a file of token ids. Raises IngestError or LoaderError."""
     key = CorpusKey(tenant="default", model="default", adapter="", corpus_id=file.stem)
+    request = LoadRequest(key=key, source=LoadFile(path=file.absolute()))
     with tempfile.TemporaryDirectory(prefix="draftd-") as folder:
-        result = Path(folder)
-        load(LoadJob(source=LoadFile(key=key, path=file), max_tokens=MOST_CORPUS_TOKENS, tokenizers=(), result=result))
-        return build_index(TokenColumns.saved_in(result))
+        Loader(processes=1).load(
+            LoadJob(request=request, max_tokens=MOST_CORPUS_TOKENS, tokenizers=(), result=Path(folder)),
+            on_opened=lambda _: None,
+            on_progress=lambda _: None,
+            cancelled=Cancellation(),
+        )
+        return Segment.open(Path(folder) / SEGMENT)  # mapped: the file may go
 
 
 @contextmanager
-def in_process(workload: str, corpora: Mapping[str, Index]) -> Iterator[LocalClient]:
+def in_process(workload: str, corpora: Mapping[str, Segment]) -> Iterator[LocalClient]:
     """A client of a new engine that has the given corpora."""
     namespace = Namespace(model=workload)
     engine = Engine(EngineSettings())
     try:
-        for name, index in corpora.items():
-            engine.publish_corpus(namespace, name, index)
+        for name, segment in corpora.items():
+            engine.publish_corpus(namespace, name, [segment])
         yield LocalClient(engine, namespace, verifier=VERIFIER, deadline=DEADLINE)
     finally:
         engine.close()

@@ -34,6 +34,7 @@ _CODES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
     (LoaderError, grpc.StatusCode.INTERNAL),
 )
 
+Context = grpc.aio.ServicerContext[Any, Any]
 Parts = AsyncIterator[LoadPart]
 Reply = TypeVar("Reply")
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -46,7 +47,7 @@ class CorporaService:
         self._loads = loads
         self._readiness = readiness
 
-    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+    def handlers(self) -> "dict[str, grpc.RpcMethodHandler[Any, Any]]":
         return {
             "Load": grpc.stream_unary_rpc_method_handler(self._load, LoadPart.FromString, LoadReply.SerializeToString),
             "Delete": grpc.unary_unary_rpc_method_handler(
@@ -54,7 +55,7 @@ class CorporaService:
             ),
         }
 
-    async def _load(self, parts: Parts, context: grpc.aio.ServicerContext[LoadPart, LoadReply]) -> LoadReply:
+    async def _load(self, parts: Parts, context: Context) -> LoadReply:
         async def call() -> LoadReply:
             first = await _next(parts)
             if first is None or not first.HasField("header"):
@@ -73,18 +74,14 @@ class CorporaService:
 
         return await self._answer("Load", call, context)
 
-    async def _delete(
-        self, request: DeleteRequest, context: grpc.aio.ServicerContext[DeleteRequest, DeleteReply]
-    ) -> DeleteReply:
+    async def _delete(self, request: DeleteRequest, context: Context) -> DeleteReply:
         async def call() -> DeleteReply:
             deleted = await asyncio.to_thread(self._loads.library.delete, _selection(request))
             return DeleteReply(documents=deleted.documents, tokens=deleted.tokens)
 
         return await self._answer("Delete", call, context)
 
-    async def _answer(
-        self, name: str, call: Callable[[], Awaitable[Reply]], context: grpc.aio.ServicerContext[Any, Reply]
-    ) -> Reply:
+    async def _answer(self, name: str, call: Callable[[], Awaitable[Reply]], context: Context) -> Reply:
         if waiting := self._readiness.waiting_for():
             await _abort(
                 context, grpc.StatusCode.UNAVAILABLE, f"the server is not ready, it waits for {', '.join(waiting)}"
@@ -158,6 +155,6 @@ def _selection(request: DeleteRequest) -> Selection:
         raise IngestError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
-async def _abort(context: grpc.aio.ServicerContext[Any, Any], code: grpc.StatusCode, message: str) -> NoReturn:
+async def _abort(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:
     await context.abort(code, message)
     raise AssertionError("unreachable: abort raises")

@@ -4,9 +4,9 @@ import asyncio
 import os
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from draftd.config import CorporaSettings
@@ -70,12 +70,13 @@ class Loads:
                 reached.set_result(None)
 
         def acknowledge_from_thread(level: Ack) -> None:
-            loop.call_soon_threadsafe(acknowledge, level)
+            if level is not Ack.VISIBLE:  # said below, once the job has the figures of its end
+                loop.call_soon_threadsafe(acknowledge, level)
 
         try:
-            with tempfile.TemporaryDirectory(dir=self.library.scratch) as folder:
+            with _folder(self.library.scratch) as folder:
                 async with _unless(job.cancellation):
-                    request = await receive(job, Path(folder))
+                    request = await receive(job, folder)
                     job.waits()
                     acknowledge(Ack.RECEIVED)
                     await self._turns.acquire()
@@ -103,6 +104,17 @@ class Loads:
         else:
             job.succeeded(loaded)
             acknowledge(Ack.VISIBLE)
+
+
+@contextmanager
+def _folder(scratch: Path) -> Iterator[Path]:
+    """A new one for what arrives, and what is in it, as long as the context. Raises LoaderError."""
+    try:
+        folder = tempfile.TemporaryDirectory(dir=scratch)
+    except OSError as error:
+        raise LoaderError(f"the documents can't be kept in {scratch}: {error.strerror}") from None
+    with folder as name:
+        yield Path(name)
 
 
 def _ended_by(job: Job, error: Exception) -> Exception:

@@ -9,13 +9,14 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from draftd.config import CorporaSettings, EngineSettings, TokenizerSettings
-from draftd.corpora import CorpusLibrary, CorpusRegistry
+from draftd.config import CorporaSettings, EngineSettings, LimitSettings, Settings, TokenizerSettings
+from draftd.corpora import CorpusLibrary
 from draftd.engine import Engine
 from draftd.ingest import Loader
 from draftd.observe.metrics import EngineCollector
 from draftd.observe.readiness import Readiness
 from draftd.transport.http_app import Admin, admin_app
+from draftd.transport.loads import Loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Endpoint:
     engine: Engine
     loader: Loader
     library: CorpusLibrary
+    loads: Loads
     readiness: Readiness
     http: httpx.AsyncClient
 
@@ -54,28 +56,38 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
     started: list[Endpoint] = []
 
     def with_settings(
-        *, tokenizer: Path | None = None, max_corpora: int = 8, waiting_for: tuple[str, ...] = (), **corpora: Any
+        *,
+        tokenizer: Path | None = None,
+        max_corpora: int = 8,
+        limits: LimitSettings = LimitSettings(),  # noqa: B008 - frozen
+        waiting_for: tuple[str, ...] = (),
+        **corpora: Any,
     ) -> Endpoint:
-        engine = Engine(EngineSettings(max_corpora=max_corpora))
-        loader = Loader(threads=1)
-        settings = CorporaSettings(**corpora)
-        scratch = tmp_path / f"scratch-{len(started)}"
-        scratch.mkdir()
-        library = CorpusLibrary(CorpusRegistry(engine), loader, settings, scratch)
+        settings = Settings(
+            engine=EngineSettings(max_corpora=max_corpora), limits=limits, corpora=CorporaSettings(**corpora)
+        )
+        engine = Engine(settings.engine)
+        loader = Loader(processes=1)
+        directory = tmp_path / f"data-{len(started)}"
+        (directory / "incoming").mkdir(parents=True)
+        library = CorpusLibrary(engine, loader, settings, directory, directory / "incoming")
         if tokenizer is not None:
             library.open_tokenizers((TokenizerSettings(path=tokenizer),))
+        library.open()
         metrics = CollectorRegistry()
         metrics.register(EngineCollector(engine.statistics))
         readiness = Readiness(waiting_for)
-        app = admin_app(Admin(library, readiness, metrics, settings.max_body_bytes, engine.incarnation))
+        loads = Loads(library, settings.corpora)
+        app = admin_app(Admin(loads, readiness, metrics, engine.incarnation))
         http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://draftd")
-        started.append(Endpoint(engine, loader, library, readiness, http))
+        started.append(Endpoint(engine, loader, library, loads, readiness, http))
         return started[-1]
 
     yield with_settings
     for endpoint in started:
         await endpoint.http.aclose()
         endpoint.loader.close()
+        endpoint.library.close()
         endpoint.engine.close()
         assert list(endpoint.library.scratch.iterdir()) == [], "uploads were left behind"
 

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from draftd.ingest import CorpusKey, LoaderError
+from draftd.ingest import Cancellation, CorpusKey, LoaderError, LoadFile, LoadRequest
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.ingest.posts import word_tokenizer
 
@@ -244,8 +244,10 @@ async def test_a_body_that_cannot_be_kept_is_500_in_the_same_shape(endpoint: End
 async def test_a_loader_that_is_killed_leaves_the_id_free(endpoint: Endpoint, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "slow.jsonl")
     key = CorpusKey(tenant="default", model="default", adapter="", corpus_id="docs")
+    request = LoadRequest(key=key, source=LoadFile(path=tmp_path / "slow.jsonl"))
+    options = {"on_progress": lambda _: None, "on_ack": lambda _: None, "cancelled": Cancellation()}
     with ThreadPoolExecutor(1) as threads:
-        loading = threads.submit(endpoint.library.add_file, key, tmp_path / "slow.jsonl")
+        loading = threads.submit(lambda: endpoint.library.load(request, **options))
         with (tmp_path / "slow.jsonl").open("w"):  # waits until the loader reads
             (loader,) = psutil.Process().children()
             loader.kill()

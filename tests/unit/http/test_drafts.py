@@ -73,7 +73,7 @@ LINES = ['{"token_ids": [1, 2, 3, 4, 5]}'] * 10_000
     [
         ('{"token_ids": [1, 2, -3]}', "line 9000, token 2: id -3"),
         ('{"token_ids": [1, 2', "line 9000: not JSON"),
-        ('{"token_id": [1, 2]}', "line 9000: should be"),
+        ('{"token_id": [1, 2]}', "line 9000: a line should be"),
         ('{"token_ids": [' + "7," * 60_000 + "7]}", "line 9000: the corpus holds more than 100000 tokens"),
     ],
 )
