@@ -102,14 +102,15 @@ Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColum
 }
 
 std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch,
-                                   std::uint32_t name_space, const std::string& label,
-                                   std::uint32_t vocabulary_size, const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
+                                   std::uint32_t name_space, const std::string& label, std::uint32_t vocabulary_size,
+                                   const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
                                    std::optional<std::uint32_t> max_new_tokens, bool chain, std::uint32_t max_nodes,
                                    int share, std::string group, bool hide_history,
                                    std::optional<std::vector<std::uint32_t>> corpora, double now) {
   const auto stops = column<Token>(stop_ids, "stop_ids");
-  OpenRequest opened{verifier, request, epoch, name_space, label, {}, column<Token>(prompt, "prompt"),
-                     column<Token>(output, "output")};
+  const auto given = column<Token>(prompt, "prompt");
+  const auto produced = column<Token>(output, "output");
+  OpenRequest opened{verifier, request, epoch, name_space, label, {}, given, produced};
   RequestOptions& options = opened.options;
   if (vocabulary_size != 0 && vocabulary_size < INT32_MAX) options.vocabulary = static_cast<Token>(vocabulary_size);
   options.stop_ids.assign(stops.begin(), stops.end());
@@ -220,9 +221,9 @@ void bind_engine(py::module_& module) {
           py::arg("namespace"), py::arg("corpus"), py::arg("segments"), Unlocked())
       .def("withdraw_corpus", &Engine::withdraw_corpus, py::arg("namespace"), py::arg("corpus"), Unlocked())
       .def("open", &open, py::kw_only(), py::arg("verifier"), py::arg("request"), py::arg("epoch"),
-           py::arg("namespace"), py::arg("label"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"), py::arg("stop_ids"),
-           py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"), py::arg("share"), py::arg("group"),
-           py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
+           py::arg("namespace"), py::arg("label"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"),
+           py::arg("stop_ids"), py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"), py::arg("share"),
+           py::arg("group"), py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
       .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"), py::arg("time"))
       .def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
            py::arg("min_survival"))

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "draftd/nearest.h"
 #include "draftd/segment.h"
 
 namespace py = pybind11;
@@ -140,6 +141,20 @@ std::string counted(std::size_t tokens, std::size_t documents) {
   return std::to_string(tokens) + " tokens in " + std::to_string(documents) + " documents";
 }
 
+// As (length, age) of each occurrence.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> nearest(const std::vector<std::shared_ptr<Segment>>& segments, const TokenArray& context) {
+  const SegmentSet set(segments.begin(), segments.end());
+  Nearest found;
+  NearestSearch search;
+  search.add(set, tokens_of(context), found);
+  search.run();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> occurrences;
+  for (const Occurrence& occurrence : std::span(found.occurrences).first(found.size)) {
+    occurrences.emplace_back(occurrence.length, occurrence.age);
+  }
+  return occurrences;
+}
+
 }  // namespace
 
 void bind_segment(py::module_& module) {
@@ -196,6 +211,8 @@ void bind_segment(py::module_& module) {
         return "<SegmentBuilder: " + counted(self.tokens(), self.documents()) + ", " +
                std::to_string(self.memory_size()) + " bytes>";
       });
+
+  module.def("nearest", &nearest, py::arg("segments"), py::arg("context"));
 }
 
 }  // namespace draftd::bindings

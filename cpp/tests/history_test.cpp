@@ -13,8 +13,8 @@
 namespace draftd::testing {
 namespace {
 
-const HistoryKey kOwn{0, ""};
-const HistoryKey kTeam{0, "team"};
+HistoryKey own() { return {0, ""}; }
+HistoryKey of_team() { return {0, "team"}; }
 
 RequestOptions sharing_with(const std::string& group) {
   RequestOptions options;
@@ -46,6 +46,14 @@ std::vector<std::vector<Token>> texts_of(const HistoryDocuments& documents) {
   return texts;
 }
 
+// Adds up what is drained, in tokens by label.
+void drain(Engine& engine, std::map<std::string, std::size_t>& tokens) {
+  for (const HistoryDocuments& documents : engine.drain_history()) {
+    const auto texts = texts_of(documents);
+    for (std::size_t i = 0; i < texts.size(); ++i) tokens[documents.labels[i]] += texts[i].size();
+  }
+}
+
 struct OneNamespace {
   explicit OneNamespace(EngineLimits limits = kAmple) : engine(limits, false) { engine.create_namespace(); }
   void share(std::span<const Token> output, const std::string& label, std::int64_t time = 0,
@@ -53,7 +61,13 @@ struct OneNamespace {
     writer.share(1, output, options, label, time);
     engine.index_slice(SIZE_MAX);
   }
-  HistoryState state(const HistoryKey& key = kOwn) const {
+  // Of a history that has something to freeze.
+  HistoryDocuments freeze(const HistoryKey& key = own()) {
+    auto frozen = engine.freeze_history(key);
+    if (!frozen) throw std::logic_error("nothing to freeze");
+    return *std::move(frozen);
+  }
+  HistoryState state(const HistoryKey& key = own()) const {
     for (HistoryState& state : engine.histories()) {
       if (state.history.group == key.group) return state;
     }
@@ -119,44 +133,43 @@ BOOST_AUTO_TEST_CASE(what_is_frozen_is_drafted_from_until_it_is_dropped) {
   OneNamespace one;
   one.share(ascending(0, 10), "old", 7);
   const std::uint64_t generation = one.state().generation;
-  const auto frozen = one.engine.freeze_history(kOwn);
-  BOOST_REQUIRE(frozen);
-  BOOST_CHECK_EQUAL(frozen->generation, generation);
+  const HistoryDocuments frozen = one.freeze();
+  BOOST_CHECK_EQUAL(frozen.generation, generation);
   BOOST_CHECK_EQUAL(one.state().generation, generation + 1);
   BOOST_CHECK_EQUAL(one.state().frozen_tokens, 10U);
   BOOST_CHECK_EQUAL(one.state().oldest, 7);
-  BOOST_CHECK((frozen->labels == std::vector<std::string>{"old"}));
+  BOOST_CHECK((frozen.labels == std::vector<std::string>{"old"}));
 
   one.share(ascending(100, 10), "new", 8);
-  BOOST_CHECK(!one.engine.freeze_history(kOwn));  // one is held already
+  BOOST_CHECK(!one.engine.freeze_history(own()));  // one is held already
   BOOST_CHECK(drafts(draft(one.engine, ascending(0, 3)), 3));
   BOOST_CHECK(drafts(draft(one.engine, ascending(100, 3)), 103));
 
-  one.engine.publish_history(kOwn, {}, true, 0.0);
+  one.engine.publish_history(own(), {}, true, 0.0);
   BOOST_CHECK(!drafts(draft(one.engine, ascending(0, 3)), 3));
   BOOST_CHECK(drafts(draft(one.engine, ascending(100, 3)), 103));
   BOOST_CHECK_EQUAL(one.state().frozen_tokens, 0U);
   BOOST_CHECK_EQUAL(one.state().oldest, 8);
-  BOOST_CHECK(one.engine.freeze_history(kOwn)->labels == std::vector<std::string>{"new"});
+  BOOST_CHECK(one.freeze().labels == std::vector<std::string>{"new"});
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_history_has_nothing_to_freeze) {
   OneNamespace one;
-  BOOST_CHECK(!one.engine.freeze_history(kOwn));
-  BOOST_CHECK(!one.engine.freeze_history(kTeam));
+  BOOST_CHECK(!one.engine.freeze_history(own()));
+  BOOST_CHECK(!one.engine.freeze_history(of_team()));
   BOOST_CHECK_THROW(one.engine.freeze_history({1, ""}), std::out_of_range);
 }
 
 BOOST_AUTO_TEST_CASE(what_waited_when_the_head_was_frozen_is_drained_of_the_frozen_one) {
   OneNamespace one;
   one.share(ascending(0, 3), "old");
-  const auto frozen = one.engine.freeze_history(kOwn);
+  const HistoryDocuments frozen = one.freeze();
   one.share(ascending(5, 3), "new");
   const auto drained = one.engine.drain_history();
   BOOST_REQUIRE_EQUAL(drained.size(), 2U);
-  BOOST_CHECK_EQUAL(drained[0].generation, frozen->generation);
+  BOOST_CHECK_EQUAL(drained[0].generation, frozen.generation);
   BOOST_CHECK((drained[0].labels == std::vector<std::string>{"old"}));
-  BOOST_CHECK_EQUAL(drained[1].generation, frozen->generation + 1);
+  BOOST_CHECK_EQUAL(drained[1].generation, frozen.generation + 1);
   BOOST_CHECK((drained[1].labels == std::vector<std::string>{"new"}));
 }
 
@@ -166,9 +179,9 @@ BOOST_AUTO_TEST_CASE(a_document_under_way_is_cut_when_its_head_is_frozen) {
   one.writer.step(1, 0, ascending(0, 100), 0);
   one.writer.close(1, 5);
   one.engine.index_slice(60);
-  const auto frozen = one.engine.freeze_history(kOwn);
+  const HistoryDocuments frozen = one.freeze();
   one.engine.index_slice(60);
-  BOOST_CHECK(frozen->tokens == ascending(0, 60));
+  BOOST_CHECK(frozen.tokens == ascending(0, 60));
   const auto drained = one.engine.drain_history();
   BOOST_REQUIRE_EQUAL(drained.size(), 2U);
   BOOST_CHECK(drained[0].tokens == ascending(0, 60));
@@ -186,8 +199,8 @@ BOOST_AUTO_TEST_CASE(a_cursor_into_a_head_that_was_frozen_or_dropped_equals_a_fr
   reader.open(1, text, sharing_nothing());
   for (Token round = 0; round < 40; ++round) {
     one.share(ascending(round, 50), "round");
-    if (round % 3 == 1) one.engine.freeze_history(kOwn);
-    if (round % 3 == 2) one.engine.publish_history(kOwn, {}, true, 0.0);
+    if (round % 3 == 1) one.freeze();
+    if (round % 3 == 2) one.engine.publish_history(own(), {}, true, 0.0);
     const Tail kept = reader.step(1, static_cast<std::uint32_t>(text.size()), std::vector<Token>{round + 2}, 16);
     text.push_back(round + 2);
     Verifier fresh(one.engine, 3);
@@ -210,12 +223,12 @@ BOOST_AUTO_TEST_CASE(without_a_keeper_the_older_head_is_dropped_and_counted) {
   BOOST_CHECK_GT(statistics.forgotten_tokens, 0U);
   BOOST_CHECK_EQUAL(statistics.forgotten_tokens + statistics.history.tokens, shared);
   // What was never sealed is handed out oldest first, whole.
-  const auto older = one.engine.freeze_history(kOwn);
-  BOOST_CHECK_EQUAL(older->generation + 1, one.state().generation);
-  one.engine.publish_history(kOwn, {}, true, 0.0);
-  const auto newer = one.engine.freeze_history(kOwn);
-  BOOST_CHECK_EQUAL(newer->generation, older->generation + 1);
-  BOOST_CHECK_EQUAL(newer->labels.back(), "499");
+  const HistoryDocuments older = one.freeze();
+  BOOST_CHECK_EQUAL(older.generation + 1, one.state().generation);
+  one.engine.publish_history(own(), {}, true, 0.0);
+  const HistoryDocuments newer = one.freeze();
+  BOOST_CHECK_EQUAL(newer.generation, older.generation + 1);
+  BOOST_CHECK_EQUAL(newer.labels.back(), "499");
 }
 
 BOOST_AUTO_TEST_CASE(a_head_that_outgrew_the_limit_is_not_mistaken_for_the_one_being_sealed) {
@@ -223,14 +236,13 @@ BOOST_AUTO_TEST_CASE(a_head_that_outgrew_the_limit_is_not_mistaken_for_the_one_b
   limits.history = 1 << 18;
   OneNamespace one(limits);
   one.share(ascending(0, 100), "being sealed");
-  const auto frozen = one.engine.freeze_history(kOwn);
+  const HistoryDocuments frozen = one.freeze();
   const std::uint64_t head = one.state().generation;
   Token document = 1;
   while (one.state().generation == head) one.share(ascending(1000 * document++, 100), "later");
-  one.engine.publish_history(kOwn, {sealed(texts_of(*frozen))}, true, 0.0);
-  const auto next = one.engine.freeze_history(kOwn);
-  BOOST_REQUIRE(next);
-  BOOST_CHECK_EQUAL(next->generation, head);
+  one.engine.publish_history(own(), {sealed(texts_of(frozen))}, true, 0.0);
+  const HistoryDocuments next = one.freeze();
+  BOOST_CHECK_EQUAL(next.generation, head);
 }
 
 BOOST_AUTO_TEST_CASE(segments_count_and_the_oldest_goes_first_over_the_limit) {
@@ -241,10 +253,10 @@ BOOST_AUTO_TEST_CASE(segments_count_and_the_oldest_goes_first_over_the_limit) {
   std::size_t segment_tokens = 0;
   for (Token document = 0; document < 4; ++document) {
     one.share(ascending(10'000 * document, 2000), "request");
-    const auto frozen = one.engine.freeze_history(kOwn);
-    segments.push_back(sealed(texts_of(*frozen)));
-    segment_tokens += frozen->tokens.size();
-    one.engine.publish_history(kOwn, segments, true, 0.0);
+    const HistoryDocuments frozen = one.freeze();
+    segments.push_back(sealed(texts_of(frozen)));
+    segment_tokens += frozen.tokens.size();
+    one.engine.publish_history(own(), segments, true, 0.0);
   }
   BOOST_CHECK_EQUAL(one.state().segments, 4U);
   BOOST_CHECK_EQUAL(one.engine.statistics().history.tokens, segment_tokens);
@@ -293,9 +305,9 @@ BOOST_AUTO_TEST_CASE(of_a_forgotten_request_half_shared_the_half_is_a_document_t
   one.engine.index_slice(60);
   one.engine.forget_requests(std::vector<std::uint32_t>{0}, {"secret"});
   one.share(ascending(500, 10), "open");
-  const auto frozen = one.engine.freeze_history(kOwn);
-  BOOST_CHECK((frozen->labels == std::vector<std::string>{"secret", "open"}));
-  BOOST_CHECK((frozen->document_end == std::vector<std::int64_t>{60, 70}));
+  const HistoryDocuments frozen = one.freeze();
+  BOOST_CHECK((frozen.labels == std::vector<std::string>{"secret", "open"}));
+  BOOST_CHECK((frozen.document_end == std::vector<std::int64_t>{60, 70}));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_restored_is_drafted_from_and_not_drained_again) {
@@ -313,14 +325,14 @@ BOOST_AUTO_TEST_CASE(what_is_restored_is_drafted_from_and_not_drained_again) {
   kept.generation = 8;
   kept.history.group = "team";
   after.engine.restore_history(kept, 0.0);
-  BOOST_CHECK_EQUAL(after.state(kTeam).head_tokens, 20U);
+  BOOST_CHECK_EQUAL(after.state(of_team()).head_tokens, 20U);
 
   after.share(ascending(200, 10), "third", 7);
-  BOOST_CHECK_THROW(after.engine.restore_history({kOwn, 7, {1}, {1}, {""}, {0}}, 0.0), std::logic_error);
-  const auto frozen = after.engine.freeze_history(kOwn);
-  BOOST_CHECK_EQUAL(frozen->generation, 7U);
-  BOOST_CHECK((frozen->labels == std::vector<std::string>{"first", "second", "third"}));
-  BOOST_CHECK((frozen->times == std::vector<std::int64_t>{5, 6, 7}));
+  BOOST_CHECK_THROW(after.engine.restore_history({own(), 7, {1}, {1}, {""}, {0}}, 0.0), std::logic_error);
+  const HistoryDocuments frozen = after.freeze();
+  BOOST_CHECK_EQUAL(frozen.generation, 7U);
+  BOOST_CHECK((frozen.labels == std::vector<std::string>{"first", "second", "third"}));
+  BOOST_CHECK((frozen.times == std::vector<std::int64_t>{5, 6, 7}));
   const auto drained = after.engine.drain_history();
   BOOST_REQUIRE_EQUAL(drained.size(), 1U);
   BOOST_CHECK((drained[0].labels == std::vector<std::string>{"third"}));
@@ -330,7 +342,7 @@ BOOST_AUTO_TEST_CASE(a_generation_restored_over_two_heads_is_that_of_the_newer) 
   EngineLimits limits = kAmple;
   limits.history = 1 << 18;
   OneNamespace one(limits);
-  HistoryDocuments kept{kOwn, 3, {}, {}, {}, {}};
+  HistoryDocuments kept{own(), 3, {}, {}, {}, {}};
   for (Token document = 0; document < 60; ++document) {
     for (const Token token : ascending(1000 * document, 100)) kept.tokens.push_back(token);
     kept.document_end.push_back(static_cast<std::int64_t>(kept.tokens.size()));
@@ -340,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_generation_restored_over_two_heads_is_that_of_the_newer) 
   one.engine.restore_history(kept, 0.0);
   BOOST_CHECK_EQUAL(one.state().generation, 3U);
   BOOST_CHECK_GT(one.state().frozen_tokens, 0U);
-  BOOST_CHECK_LT(one.engine.freeze_history(kOwn)->generation, 3U);
+  BOOST_CHECK_LT(one.freeze().generation, 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_was_evicted_comes_back_with_a_later_generation) {
@@ -348,8 +360,8 @@ BOOST_AUTO_TEST_CASE(a_group_that_was_evicted_comes_back_with_a_later_generation
   limits.memory = 1 << 20;
   OneNamespace one(limits);
   one.share(ascending(0, 10), "request", 0, sharing_with("team"));
-  one.engine.freeze_history(kTeam);
-  const std::uint64_t generation = one.state(kTeam).generation;
+  one.freeze(of_team());
+  const std::uint64_t generation = one.state(of_team()).generation;
   one.writer.now = 1.0;
   while (one.engine.histories().size() > 1) {
     one.writer.now += 1.0;
@@ -357,7 +369,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_was_evicted_comes_back_with_a_later_generation
   }
   BOOST_CHECK_GT(one.engine.statistics().forgotten_tokens, 0U);
   one.share(ascending(0, 10), "request", 0, sharing_with("team"));
-  BOOST_CHECK_GT(one.state(kTeam).generation, generation);
+  BOOST_CHECK_GT(one.state(of_team()).generation, generation);
 }
 
 BOOST_AUTO_TEST_CASE(labels_count) {
@@ -376,12 +388,6 @@ BOOST_AUTO_TEST_CASE(draining_sealing_and_deleting_may_run_beside_steps_and_inde
   engine.create_namespace();
   std::atomic<int> writing = kWriters;
   std::map<std::string, std::size_t> drained;  // tokens by label
-  const auto drain = [&] {
-    for (const HistoryDocuments& documents : engine.drain_history()) {
-      const auto texts = texts_of(documents);
-      for (std::size_t i = 0; i < texts.size(); ++i) drained[documents.labels[i]] += texts[i].size();
-    }
-  };
   const auto write = [&](std::uint64_t incarnation) {
     Verifier verifier(engine, incarnation);
     for (int request = 0; request < kRequests; ++request) {
@@ -396,10 +402,10 @@ BOOST_AUTO_TEST_CASE(draining_sealing_and_deleting_may_run_beside_steps_and_inde
   };
   const auto keep = [&] {
     while (writing > 0) {
-      drain();
+      drain(engine, drained);
       for (const HistoryState& state : engine.histories()) {
         if (const auto frozen = engine.freeze_history(state.history)) {
-          drain();  // what came in between is of the frozen head
+          drain(engine, drained);  // what came in between is of the frozen head
           engine.publish_history(state.history, {sealed(texts_of(*frozen))}, true, 0.0);
         }
       }
@@ -413,7 +419,7 @@ BOOST_AUTO_TEST_CASE(draining_sealing_and_deleting_may_run_beside_steps_and_inde
   for (std::thread& thread : threads) thread.join();
   keeper.join();
   BOOST_REQUIRE(engine.wait_indexed(engine.ticket(), 60.0));
-  drain();
+  drain(engine, drained);
   BOOST_CHECK_EQUAL(drained.size(), std::size_t{kWriters} * kRequests);
   for (const auto& [label, tokens] : drained) BOOST_CHECK_EQUAL(tokens, 401U);
 }

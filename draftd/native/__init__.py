@@ -13,6 +13,7 @@ from draftd.native._core import (
     StepColumns,
     Tails,
     catalogue,
+    nearest,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "StepColumns",
     "Tails",
     "catalogue",
+    "nearest",
 ]

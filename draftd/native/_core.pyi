@@ -120,6 +120,12 @@ class SegmentBuilder:
     def memory_size(self) -> int:
         """Bytes; writing takes up to twice as many, and more for a segment of few tokens."""
 
+def nearest(segments: Sequence[Segment], context: Sequence[int] | NDArray[np.int32]) -> list[tuple[int, int]]:
+    """The 16 places in sealed text that agree with the context longest, as (length, age), longest first.
+
+    `length`: tokens of the context that stand there, at most 64. `age`: slot of the token that follows, counted
+    through the segments from the oldest on."""
+
 class Tails:
     """Tails of one step as packed columns; see DraftTail in proto/draftd/v1/draft.proto."""
 

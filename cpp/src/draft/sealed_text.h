@@ -9,8 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "draftd/nearest.h"
 #include "draftd/types.h"
-#include "sealed/search.h"
+#include "sealed/layout.h"
 
 namespace draftd {
 

@@ -12,9 +12,9 @@
 namespace draftd {
 namespace {
 
-// Tokens copied for each hold of the lock: some tens of microseconds.
-constexpr std::size_t kCopiedTokens = 1 << 16;
-constexpr std::size_t kListedHistories = 256;
+// For each hold of the lock: some ten microseconds.
+constexpr std::size_t kCopiedTokens = 1 << 14;
+constexpr std::size_t kListedHistories = 64;
 
 void clear(HistoryDocuments& documents) {
   documents.tokens.clear();
@@ -142,7 +142,9 @@ void Engine::publish_history(const HistoryKey& key, SegmentSet segments, bool dr
   Storage& s = *storage_;
   Retired retired;
   const std::scoped_lock guard(s.lock);
-  s.change(s.history_of(key, now),
+  // To be published to is not to be used.
+  History* const known = s.find_history(key);
+  s.change(known == nullptr ? s.history_of(key, now) : *known,
            [&](History& history) { return history.publish(std::move(segments), drop_frozen, retired.text); });
   s.enforce_memory_limit(retired);
 }

@@ -14,9 +14,9 @@
 
 #include "draftd/drafting.h"
 #include "draftd/engine.h"
+#include "draftd/nearest.h"
 #include "engine/history.h"
 #include "engine/indexing.h"
-#include "sealed/search.h"
 #include "support/fair_lock.h"
 
 namespace draftd {

@@ -1,6 +1,9 @@
-#include "sealed/search.h"
-
 #include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "draftd/nearest.h"
+#include "sealed/packed_context.h"
 
 namespace draftd {
 namespace {
@@ -9,6 +12,32 @@ constexpr std::uint32_t kSampling = kEntriesPerKey;
 // Entries are prefetched from so many before the block of the place found by
 // the samples to so many behind it.
 constexpr std::uint32_t kMargin = Nearest::kMost / 2;
+
+// One context in one segment. While the samples, every kEntriesPerKey-th entry,
+// are searched: those before `first` stand before the context, those from
+// `first + count` on don't.
+struct Probe {
+  Probe(const Segment::Layout& searched, std::uint32_t segment_age, std::span<const Token> text, Nearest* nearest,
+        std::uint32_t* length)
+      : segment(&searched),
+        context(searched, text),
+        key(context.key()),
+        count(static_cast<std::uint32_t>(searched.key_count)),
+        age(segment_age),
+        found(nearest),
+        longest(length) {}
+
+  const Segment::Layout* segment;
+  PackedContext context;
+  std::uint64_t key;
+  std::uint32_t first = 0;
+  std::uint32_t count;
+  std::uint32_t first_equal = 0;  // sample whose key is not below the context's
+  std::uint32_t slot = 0;         // of the sample under comparison
+  std::uint32_t age;              // of the segment's slot 0
+  Nearest* found;                 // one of these two
+  std::uint32_t* longest;
+};
 
 void prefetch_symbols(const Segment::Layout& segment, std::uint32_t slot) {
   __builtin_prefetch(segment.text + std::uint64_t{slot} * segment.width / 8);
@@ -102,13 +131,50 @@ void number_ends(Nearest& found) {
 
 }  // namespace
 
+struct NearestSearch::Storage {
+  std::vector<Probe> probes;
+  std::vector<Nearest*> found;
+  std::vector<Probe*> running;  // those that a stage still works on
+
+  void add(const SegmentSet& set, std::span<const Token> context, Nearest* nearest, std::uint32_t* longest);
+  void narrow_by_keys();
+  void narrow_by_text();
+  void fetch_entries();
+  void collect();
+  template <typename IsBefore>
+  void search_keys(IsBefore is_before);
+  template <typename Condition>
+  void select(Condition condition);
+};
+
+NearestSearch::NearestSearch() : storage_(std::make_unique<Storage>()) {}
+NearestSearch::~NearestSearch() = default;
+
 void NearestSearch::clear() {
-  probes_.clear();
-  found_.clear();
+  storage_->probes.clear();
+  storage_->found.clear();
 }
 
-void NearestSearch::add_probes(const SegmentSet& set, std::span<const Token> context, Nearest* found,
-                               std::uint32_t* longest) {
+void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, Nearest& found) {
+  found.size = 0;
+  storage_->found.push_back(&found);
+  storage_->add(set, context, &found, nullptr);
+}
+
+void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, std::uint32_t& longest) {
+  longest = 0;
+  storage_->add(set, context, nullptr, &longest);
+}
+
+void NearestSearch::run() {
+  storage_->narrow_by_keys();
+  storage_->narrow_by_text();
+  storage_->fetch_entries();
+  storage_->collect();
+}
+
+void NearestSearch::Storage::add(const SegmentSet& set, std::span<const Token> context, Nearest* nearest,
+                                 std::uint32_t* longest) {
   if (context.empty()) return;
   std::uint32_t age = 0;
   for (const auto& segment : set) age += static_cast<std::uint32_t>(segment->layout().slots);
@@ -116,26 +182,104 @@ void NearestSearch::add_probes(const SegmentSet& set, std::span<const Token> con
   for (std::size_t i = set.size(); i-- > 0;) {
     const Segment::Layout& segment = set[i]->layout();
     age -= static_cast<std::uint32_t>(segment.slots);
-    probes_.emplace_back(segment, age, context, found, longest);
+    probes.emplace_back(segment, age, context, nearest, longest);
   }
 }
 
-void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, Nearest& found) {
-  found.size = 0;
-  found_.push_back(&found);
-  add_probes(set, context, &found, nullptr);
+// Starts a stage with the probes that meet the condition.
+template <typename Condition>
+void NearestSearch::Storage::select(Condition condition) {
+  running.clear();
+  for (Probe& probe : probes) {
+    if (condition(probe)) running.push_back(&probe);
+  }
 }
 
-void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, std::uint32_t& longest) {
-  longest = 0;
-  add_probes(set, context, nullptr, &longest);
+// A step of every probe's binary search in turn, until all are done.
+template <typename IsBefore>
+void NearestSearch::Storage::search_keys(IsBefore is_before) {
+  select([](Probe& probe) {
+    __builtin_prefetch(probe.segment->keys + probe.first + probe.count / 2);
+    return probe.count > 0;
+  });
+  while (!running.empty()) {
+    std::erase_if(running, [&](Probe* probe) {
+      const std::uint32_t half = probe->count / 2;
+      const bool behind = is_before(probe->segment->keys[probe->first + half], probe->key);
+      probe->first += behind ? half + 1 : 0;
+      probe->count = behind ? probe->count - half - 1 : half;
+      __builtin_prefetch(probe->segment->keys + probe->first + probe->count / 2);
+      return probe->count == 0;
+    });
+  }
 }
 
-void NearestSearch::run() {
-  narrow_by_keys();
-  narrow_by_text();
-  fetch_entries();
-  for (Probe& probe : probes_) {
+// Stage 1: the samples whose key equals the context's.
+void NearestSearch::Storage::narrow_by_keys() {
+  search_keys([](std::uint64_t sample, std::uint64_t key) { return sample < key; });
+  for (Probe& probe : probes) {
+    const auto samples = static_cast<std::uint32_t>(probe.segment->key_count);
+    probe.first_equal = probe.first;
+    // Few samples share a key: the last is looked for at doubling distances.
+    std::uint32_t width = 1;
+    while (probe.first + width < samples && probe.segment->keys[probe.first + width - 1] <= probe.key) width *= 2;
+    probe.count = std::min(width, samples - probe.first);
+  }
+  search_keys([](std::uint64_t sample, std::uint64_t key) { return sample <= key; });
+  for (Probe& probe : probes) {
+    probe.count = probe.first - probe.first_equal;
+    probe.first = probe.first_equal;
+  }
+}
+
+// Stage 2: of these, how many stand before the context.
+void NearestSearch::Storage::narrow_by_text() {
+  const auto middle = [](const Probe& probe) { return (probe.first + probe.count / 2) * kSampling; };
+  select([&](Probe& probe) {
+    if (probe.count > 0) prefetch_entry(*probe.segment, middle(probe));
+    return probe.count > 0;
+  });
+  while (!running.empty()) {
+    for (Probe* probe : running) {
+      probe->slot = probe->segment->entry(middle(*probe));
+      prefetch_symbols(*probe->segment, probe->slot - 1);
+    }
+    std::erase_if(running, [&](Probe* probe) {
+      const std::uint32_t half = probe->count / 2;
+      const bool behind = probe->context.compare(probe->slot).before;
+      probe->first += behind ? half + 1 : 0;
+      probe->count = behind ? probe->count - half - 1 : half;
+      if (probe->count > 0) prefetch_entry(*probe->segment, middle(*probe));
+      return probe->count == 0;
+    });
+  }
+}
+
+// Stage 3: brings in the entries between the last sample before the context
+// and the first behind it, their neighbours, and the text before each.
+void NearestSearch::Storage::fetch_entries() {
+  const auto range = [](const Probe& probe) {
+    const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
+    const auto entries = static_cast<std::uint32_t>(probe.segment->entry_count);
+    return std::pair(std::max(block, kMargin) - kMargin, std::min(block + kSampling + kMargin, entries));
+  };
+  for (const Probe& probe : probes) {
+    const auto [first, last] = range(probe);
+    prefetch_entry(*probe.segment, first);
+    prefetch_entry(*probe.segment, (first + last) / 2);
+    prefetch_entry(*probe.segment, last);
+  }
+  for (const Probe& probe : probes) {
+    const auto [first, last] = range(probe);
+    for (std::uint32_t entry = first; entry < last; ++entry) {
+      prefetch_symbols(*probe.segment, probe.segment->entry(entry) - 1);
+    }
+  }
+}
+
+// Stage 4: the place among those entries, and the nearest to it.
+void NearestSearch::Storage::collect() {
+  for (Probe& probe : probes) {
     const Segment::Layout& segment = *probe.segment;
     const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
     const std::uint32_t count = std::min(kSampling, static_cast<std::uint32_t>(segment.entry_count) - block);
@@ -152,98 +296,7 @@ void NearestSearch::run() {
       keep(*probe.found, {&segment, slot, probe.age + slot, length, 0});
     }
   }
-  for (Nearest* found : found_) number_ends(*found);
-}
-
-// Starts a stage with the probes that meet the condition.
-template <typename Condition>
-void NearestSearch::select(Condition condition) {
-  running_.clear();
-  for (Probe& probe : probes_) {
-    if (condition(probe)) running_.push_back(&probe);
-  }
-}
-
-// A step of every probe's binary search in turn, until all are done.
-template <typename IsBefore>
-void NearestSearch::search_keys(IsBefore is_before) {
-  select([](Probe& probe) {
-    __builtin_prefetch(probe.segment->keys + probe.first + probe.count / 2);
-    return probe.count > 0;
-  });
-  while (!running_.empty()) {
-    std::erase_if(running_, [&](Probe* probe) {
-      const std::uint32_t half = probe->count / 2;
-      const bool behind = is_before(probe->segment->keys[probe->first + half], probe->key);
-      probe->first += behind ? half + 1 : 0;
-      probe->count = behind ? probe->count - half - 1 : half;
-      __builtin_prefetch(probe->segment->keys + probe->first + probe->count / 2);
-      return probe->count == 0;
-    });
-  }
-}
-
-// Stage 1: the samples whose key equals the context's.
-void NearestSearch::narrow_by_keys() {
-  search_keys([](std::uint64_t sample, std::uint64_t key) { return sample < key; });
-  for (Probe& probe : probes_) {
-    const auto samples = static_cast<std::uint32_t>(probe.segment->key_count);
-    probe.first_equal = probe.first;
-    // Few samples share a key: the last is looked for at doubling distances.
-    std::uint32_t width = 1;
-    while (probe.first + width < samples && probe.segment->keys[probe.first + width - 1] <= probe.key) width *= 2;
-    probe.count = std::min(width, samples - probe.first);
-  }
-  search_keys([](std::uint64_t sample, std::uint64_t key) { return sample <= key; });
-  for (Probe& probe : probes_) {
-    probe.count = probe.first - probe.first_equal;
-    probe.first = probe.first_equal;
-  }
-}
-
-// Stage 2: of these, how many stand before the context.
-void NearestSearch::narrow_by_text() {
-  const auto middle = [](const Probe& probe) { return (probe.first + probe.count / 2) * kSampling; };
-  select([&](Probe& probe) {
-    if (probe.count > 0) prefetch_entry(*probe.segment, middle(probe));
-    return probe.count > 0;
-  });
-  while (!running_.empty()) {
-    for (Probe* probe : running_) {
-      probe->slot = probe->segment->entry(middle(*probe));
-      prefetch_symbols(*probe->segment, probe->slot - 1);
-    }
-    std::erase_if(running_, [&](Probe* probe) {
-      const std::uint32_t half = probe->count / 2;
-      const bool behind = probe->context.compare(probe->slot).before;
-      probe->first += behind ? half + 1 : 0;
-      probe->count = behind ? probe->count - half - 1 : half;
-      if (probe->count > 0) prefetch_entry(*probe->segment, middle(*probe));
-      return probe->count == 0;
-    });
-  }
-}
-
-// Stage 3: brings in the entries between the last sample before the context
-// and the first behind it, their neighbours, and the text before each.
-void NearestSearch::fetch_entries() {
-  const auto range = [](const Probe& probe) {
-    const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
-    const auto entries = static_cast<std::uint32_t>(probe.segment->entry_count);
-    return std::pair(std::max(block, kMargin) - kMargin, std::min(block + kSampling + kMargin, entries));
-  };
-  for (const Probe& probe : probes_) {
-    const auto [first, last] = range(probe);
-    prefetch_entry(*probe.segment, first);
-    prefetch_entry(*probe.segment, (first + last) / 2);
-    prefetch_entry(*probe.segment, last);
-  }
-  for (const Probe& probe : probes_) {
-    const auto [first, last] = range(probe);
-    for (std::uint32_t entry = first; entry < last; ++entry) {
-      prefetch_symbols(*probe.segment, probe.segment->entry(entry) - 1);
-    }
-  }
+  for (Nearest* nearest : found) number_ends(*nearest);
 }
 
 }  // namespace draftd

@@ -6,12 +6,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "draftd/segments.h"
 #include "draftd/types.h"
-#include "sealed/packed_context.h"
 
 namespace draftd {
 
@@ -33,8 +32,12 @@ struct Nearest {
   std::array<Occurrence, kMost> occurrences;
 };
 
+// Keeps its buffers from run to run; one per thread.
 class NearestSearch {
  public:
+  NearestSearch();
+  ~NearestSearch();
+
   // Forgets what was added.
   void clear();
   // Adds a search for `context` in all segments of `set`; `run` writes to `found`.
@@ -45,45 +48,8 @@ class NearestSearch {
   void run();
 
  private:
-  // One context in one segment. While the samples, every kEntriesPerKey-th
-  // entry, are searched: those before `first` stand before the context, those
-  // from `first + count` on don't.
-  struct Probe {
-    Probe(const Segment::Layout& searched, std::uint32_t segment_age, std::span<const Token> text, Nearest* nearest,
-          std::uint32_t* length)
-        : segment(&searched),
-          context(searched, text),
-          key(context.key()),
-          count(static_cast<std::uint32_t>(searched.key_count)),
-          age(segment_age),
-          found(nearest),
-          longest(length) {}
-
-    const Segment::Layout* segment;
-    PackedContext context;
-    std::uint64_t key;
-    std::uint32_t first = 0;
-    std::uint32_t count;
-    std::uint32_t first_equal = 0;  // sample whose key is not below the context's
-    std::uint32_t slot = 0;         // of the sample under comparison
-    std::uint32_t age;              // of the segment's slot 0
-    Nearest* found;                 // one of these two
-    std::uint32_t* longest;
-  };
-
-  void add_probes(const SegmentSet& set, std::span<const Token> context, Nearest* found, std::uint32_t* longest);
-
-  void narrow_by_keys();
-  void narrow_by_text();
-  void fetch_entries();
-  template <typename IsBefore>
-  void search_keys(IsBefore is_before);
-  template <typename Condition>
-  void select(Condition condition);
-
-  std::vector<Probe> probes_;
-  std::vector<Nearest*> found_;
-  std::vector<Probe*> running_;  // those that a stage still works on
+  struct Storage;
+  std::unique_ptr<Storage> storage_;
 };
 
 }  // namespace draftd
