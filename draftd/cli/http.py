@@ -4,23 +4,51 @@ import http.client
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 from draftd.cli.failure import in_words
+
+JSON = {"Content-Type": "application/json"}
 
 
 class HttpError(Exception):
     """The call failed. The text is one line: what the server said, or why it could not be asked."""
 
 
-def call(url: str, body: bytes | IO[bytes] | None = None, length: int = 0, timeout: float = 600.0) -> dict[str, Any]:
-    """The JSON of the reply; POST if there is a body. `length` in bytes is that of a body that is a file."""
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    if length:
-        request.add_header("Content-Length", str(length))
+def call(
+    url: str,
+    body: bytes | IO[bytes] | Iterable[bytes] | None = None,
+    headers: Mapping[str, str] = JSON,
+    method: str | None = None,
+    timeout: float = 600.0,
+) -> dict[str, Any]:
+    """The JSON of the reply; POST if there is a body, which may be a file or parts that are made as they are sent."""
+    request = urllib.request.Request(url, body, dict(headers), method=method)
+    with _answered(request, timeout) as reply:
+        try:
+            fields = json.load(reply)
+        except ValueError as error:
+            raise HttpError(f"{url}: {error}") from None
+    if not isinstance(fields, dict):
+        raise HttpError(f"{url}: not an answer of draftd")
+    return fields
+
+
+@contextmanager
+def download(url: str, timeout: float = 600.0) -> Iterator[http.client.HTTPResponse]:
+    """The body of the reply, to be read within the context."""
+    with _answered(urllib.request.Request(url), timeout) as reply:
+        yield reply
+
+
+@contextmanager
+def _answered(request: urllib.request.Request, timeout: float) -> Iterator[http.client.HTTPResponse]:
+    url = request.full_url
     try:
         with urllib.request.urlopen(request, timeout=timeout) as reply:
-            fields = json.load(reply)
+            yield reply
     except urllib.error.HTTPError as error:
         raise HttpError(_said(url, error)) from None
     except urllib.error.URLError as error:
@@ -30,11 +58,6 @@ def call(url: str, body: bytes | IO[bytes] | None = None, length: int = 0, timeo
         raise HttpError(f"{url}: not an HTTP server") from None
     except (OSError, http.client.HTTPException) as error:
         raise HttpError(f"{url}: {in_words(error)}") from None
-    except ValueError as error:
-        raise HttpError(f"{url}: {error}") from None
-    if not isinstance(fields, dict):
-        raise HttpError(f"{url}: not an answer of draftd")
-    return fields
 
 
 def _said(url: str, error: urllib.error.HTTPError) -> str:

@@ -15,7 +15,7 @@ from draftd.ingest.confinement import open_below
 from draftd.ingest.documents import Ids, Piece, Text
 from draftd.ingest.job import CorpusKey
 from draftd.ingest.problem import IngestError
-from draftd.ingest.readers import ReadLimits, Watcher, read_file
+from draftd.ingest.readers import Position, ReadLimits, read_file
 from draftd.wire import Namespace
 
 _SOURCES = ("file_path", "documents", "token_chunks")
@@ -36,12 +36,12 @@ class PostedCorpus:
         if len(given) != 1:
             raise IngestError(f"give exactly one of {', '.join(_SOURCES)}; given: {', '.join(given) or 'none'}")
 
-    def documents(self, limits: ReadLimits, watcher: Watcher) -> Iterator[Piece]:
+    def documents(self, limits: ReadLimits, position: Position) -> Iterator[Piece]:
         file_path = string_field(self._fields, "file_path", None)
         if file_path is not None:
             with open_below(self._directories, file_path) as file:
-                watcher.expect(os.fstat(file.fileno()).st_size)
-                watcher.watch(file)
+                position.expect(os.fstat(file.fileno()).st_size)
+                position.watch(file)
                 yield from read_file(file_path, file, limits)
             return
         for number, text in enumerate(self._list("documents")):

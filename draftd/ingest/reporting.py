@@ -3,12 +3,12 @@
 import os
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from draftd.ingest.job import Built, Described, Line, Opened, Progress, Refused, Stage
+from draftd.ingest.readers import Position
 
 SECONDS = 0.1  # between two progress lines
 
@@ -26,12 +26,10 @@ class Reporter:
 
     def __init__(self) -> None:
         self.count = Count()
+        self.position = Position()
         self._writing = threading.Lock()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._report, name="progress", daemon=True)
-        self._file: IO[bytes] | None = None
-        self._bytes_before = 0  # of the files before this one
-        self._bytes_total = 0
         self._stage = Stage.READING
 
     def __enter__(self) -> Self:
@@ -49,15 +47,6 @@ class Reporter:
             sys.stdout.write(Line(line=line).model_dump_json() + "\n")
             sys.stdout.flush()
 
-    def expect(self, size: int) -> None:
-        """Bytes that there are to be read; 0: nobody knows."""
-        self._bytes_total = size
-
-    def watch(self, file: IO[bytes]) -> None:
-        """The file that is being read now."""
-        self._bytes_before += _position(self._file)
-        self._file = file
-
     def building(self) -> None:
         """Everything is read."""
         self._stage = Stage.BUILDING
@@ -71,21 +60,13 @@ class Reporter:
                 os._exit(1)  # the server is gone
 
     def _progress(self) -> None:
-        read = self._bytes_total if self._stage is Stage.BUILDING else self._bytes_before + _position(self._file)
+        total = self.position.bytes_total
         self.say(
             Progress(
                 stage=self._stage,
                 documents=self.count.documents,
                 tokens=self.count.tokens,
-                bytes_read=read,
-                bytes_total=self._bytes_total,
+                bytes_read=total if self._stage is Stage.BUILDING else self.position.bytes_read,
+                bytes_total=total,
             )
         )
-
-
-def _position(file: IO[bytes] | None) -> int:
-    # Of the file itself, whoever reads it through whatever unpacks it. A pipe, or one that was closed, has none.
-    with suppress(OSError, ValueError):
-        if file is not None:
-            return os.lseek(file.fileno(), 0, os.SEEK_CUR)
-    return 0

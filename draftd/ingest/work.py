@@ -27,7 +27,7 @@ from draftd.ingest.job import (
 )
 from draftd.ingest.post import PostedCorpus
 from draftd.ingest.problem import IngestError
-from draftd.ingest.readers import ReadLimits, read_path, read_upload
+from draftd.ingest.readers import Position, ReadLimits, read_path, read_upload
 from draftd.ingest.reporting import Reporter
 from draftd.ingest.tokenizers import open_tokenizer
 from draftd.native import Segment, SegmentBuilder
@@ -44,7 +44,7 @@ def describe(job: DescribeJob) -> Described:
 def load(job: LoadJob, processes: int, reporter: Reporter) -> Built:
     """Texts are tokenized in up to `processes` processes. Raises IngestError; there is no segment then."""
     limits = ReadLimits(job.max_tokens)
-    key, stated, pieces = _opened(job.request, limits, reporter)
+    key, stated, pieces = _opened(job.request, limits, reporter.position)
     known = next((tokenizer for tokenizer in job.tokenizers if tokenizer.serves(key.tenant, key.model)), None)
     if known and stated not in (None, known.fingerprint):
         raise IngestError(
@@ -93,18 +93,18 @@ def _write(builder: SegmentBuilder, folder: Path, reporter: Reporter) -> Built:
 
 
 def _opened(
-    request: LoadRequest, limits: ReadLimits, reporter: Reporter
+    request: LoadRequest, limits: ReadLimits, position: Position
 ) -> tuple[CorpusKey, str | None, Iterator[Piece]]:
     """Whose documents they are, the tokenizer that is stated for them, and themselves."""
     source = request.source
     if isinstance(source, LoadPost):
         posted = PostedCorpus(source.body.read_bytes(), source.directories)
-        return posted.key, posted.tokenizer, posted.documents(limits, reporter)
+        return posted.key, posted.tokenizer, posted.documents(limits, position)
     assert request.key is not None, "only a post names its corpus itself"
     if isinstance(source, LoadFile):
-        pieces = read_path(source.path, limits, reporter)
+        pieces = read_path(source.path, limits, position)
     elif isinstance(source, LoadUpload):
-        pieces = read_upload(source.body, source.name, limits, reporter)
+        pieces = read_upload(source.body, source.name, limits, position)
     else:
         pieces = read_columns(source.folder, limits)
     return request.key, request.tokenizer, pieces

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from draftd.ingest.documents import Piece
 from draftd.ingest.problem import IngestError
@@ -12,6 +12,7 @@ from draftd.ingest.readers.compression import unpacked
 from draftd.ingest.readers.jsonl import read_jsonl
 from draftd.ingest.readers.limits import ReadLimits
 from draftd.ingest.readers.parquet import read_parquet
+from draftd.ingest.readers.position import Position
 from draftd.ingest.readers.texts import read_text, read_text_below, text_files
 
 _READERS: dict[str, Callable[[IO[bytes], ReadLimits], Iterator[Piece]]] = {
@@ -22,16 +23,6 @@ _READERS: dict[str, Callable[[IO[bytes], ReadLimits], Iterator[Piece]]] = {
     ".npy": read_npy,
 }
 ENDINGS = f"{', '.join(_READERS)}, each also with .gz or .zst"
-
-
-class Watcher(Protocol):
-    """Who wants to know how far reading is."""
-
-    def expect(self, size: int) -> None:
-        """Bytes that there are to be read; 0: nobody knows."""
-
-    def watch(self, file: IO[bytes]) -> None:
-        """The file that is being read now."""
 
 
 def read_file(name: str, file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
@@ -45,29 +36,29 @@ def read_file(name: str, file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]
     return read(stream, limits)
 
 
-def read_path(path: Path, limits: ReadLimits, watcher: Watcher) -> Iterator[Piece]:
+def read_path(path: Path, limits: ReadLimits, position: Position) -> Iterator[Piece]:
     """Documents of a file, or of all texts below a folder. Raises IngestError."""
     try:
         if path.is_dir():
-            yield from _read_folder(path, watcher)
+            yield from _read_folder(path, position)
         else:
-            yield from read_upload(path, path.name, limits, watcher)
+            yield from read_upload(path, path.name, limits, position)
     except OSError as error:
         raise IngestError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def read_upload(path: Path, name: str, limits: ReadLimits, watcher: Watcher) -> Iterator[Piece]:
+def read_upload(path: Path, name: str, limits: ReadLimits, position: Position) -> Iterator[Piece]:
     """Documents of a file as if it were called `name`. Raises IngestError or OSError."""
     with path.open("rb") as file:
-        watcher.expect(os.fstat(file.fileno()).st_size)
-        watcher.watch(file)
+        position.expect(os.fstat(file.fileno()).st_size)
+        position.watch(file)
         yield from read_file(name, file, limits)
 
 
-def _read_folder(folder: Path, watcher: Watcher) -> Iterator[Piece]:
+def _read_folder(folder: Path, position: Position) -> Iterator[Piece]:
     paths = text_files(folder)
-    watcher.expect(sum(path.stat().st_size for path in paths))
+    position.expect(sum(path.stat().st_size for path in paths))
     for path in paths:
         with path.open("rb") as file:
-            watcher.watch(file)
+            position.watch(file)
             yield read_text_below(folder, path, file)
