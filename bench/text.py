@@ -52,3 +52,14 @@ def first_tokens(documents: list[TokenArray], limit: int) -> list[TokenArray]:
         taken.append(document[:limit])
         limit -= len(taken[-1])
     return taken
+
+
+def permuted_copies(documents: list[TokenArray], tokens: int) -> list[TokenArray]:
+    """The documents, and copies of them with ids permuted, until there are so many tokens: other text, as real."""
+    grown = list(documents)
+    size = sum(map(len, documents))
+    vocabulary = 1 + max(int(document.max()) for document in documents)
+    for seed in range(1, -(-tokens // size)):
+        other = np.random.default_rng(seed).permutation(vocabulary).astype(np.int32)
+        grown += [other[document] for document in documents]
+    return grown
