@@ -4,7 +4,7 @@ Whatever requests do meanwhile: each document is drained once and whole, drafts 
 """
 
 from dataclasses import fields
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from hypothesis import settings
@@ -13,13 +13,22 @@ from hypothesis.stateful import invariant, rule
 
 from draftd import native
 from draftd.reference.histories import HistoryDocuments, HistoryState
+from draftd.reference.segment import Segment
 from tests.property.test_engine import EnginesAgree, labels, namespaces, prompts
+from tests.segments import sealed
+
+Texts = list[list[int]]
 
 groups = st.sampled_from(["", "", "one", "two"])
 
 
 class HistoriesAgree(EnginesAgree):
     """A keeper of histories beside the verifiers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen: dict[tuple[int, str], HistoryDocuments] = {}
+        self.segments: dict[tuple[int, str], list[Texts]] = {}
 
     @rule()
     def drain(self) -> None:
@@ -29,11 +38,40 @@ class HistoriesAgree(EnginesAgree):
     def freeze(self, namespace: int, group: str) -> None:
         frozen = self.native.freeze_history(namespace, group)
         assert (frozen and documents_of(frozen)) == self.twin.freeze_history(namespace, group)
+        if frozen:
+            self.frozen[namespace, group] = documents_of(frozen)
 
-    @rule(namespace=namespaces, group=groups, drop_frozen=st.booleans())
-    def publish_sealed(self, namespace: int, group: str, drop_frozen: bool) -> None:
-        for engine in (self.native, self.twin):
-            engine.publish_history(namespace, group, [], drop_frozen=drop_frozen, now=self.now)
+    @rule(namespace=namespaces, group=groups, deleted=st.none() | labels)
+    def seal(self, namespace: int, group: str, deleted: str | None) -> None:
+        """What was frozen becomes a segment, but for the documents of one label."""
+        self.freeze(namespace, group)
+        frozen = self.frozen.pop((namespace, group), None)
+        if frozen is None:
+            return
+        segments = self.segments.setdefault((namespace, group), [])
+        kept = [text for label, text in zip(frozen.labels, texts_of(frozen), strict=True) if label != deleted]
+        if kept:
+            segments.append(kept)
+        self._publish(namespace, group, segments)
+
+    @rule(namespace=namespaces, group=groups)
+    def merge(self, namespace: int, group: str) -> None:
+        """All segments become one; what is frozen stays."""
+        segments = self.segments.get((namespace, group), [])
+        merged = [text for segment in segments for text in segment]
+        segments[:] = [merged] if merged else []
+        self._publish(namespace, group, segments, drop_frozen=False)
+
+    @rule(namespace=namespaces, group=groups)
+    def remove_segments(self, namespace: int, group: str) -> None:
+        self.segments.pop((namespace, group), None)
+        self._publish(namespace, group, [], drop_frozen=False)
+
+    def _publish(self, namespace: int, group: str, segments: list[Texts], *, drop_frozen: bool = True) -> None:
+        native_segments = [sealed(texts) for texts in segments]
+        twins = [Segment(texts) for texts in segments]
+        self.native.publish_history(namespace, group, native_segments, drop_frozen=drop_frozen, now=self.now)
+        self.twin.publish_history(namespace, group, twins, drop_frozen=drop_frozen, now=self.now)
 
     @rule(namespace=namespaces, group=groups, documents=st.lists(prompts(), max_size=2), generation=st.integers(1, 9))
     def restore(self, namespace: int, group: str, documents: list[list[int]], generation: int) -> None:
@@ -72,6 +110,10 @@ def documents_of(drained: native.HistoryDocuments) -> HistoryDocuments:
         labels=drained.labels,
         times=drained.times.tolist(),
     )
+
+
+def texts_of(documents: HistoryDocuments) -> Texts:
+    return [documents.token_ids[begin:end] for begin, end in pairwise([0, *documents.document_ends])]
 
 
 def outcome(call: Any, arguments: dict[str, Any]) -> type[Exception] | None:
