@@ -77,9 +77,9 @@ class History {
   std::size_t memory_size() const;
 
  private:
-  // Storage grows by a quarter at a time, and some elements: two heads of this
+  // Storage grows by a sixteenth at a time, and some elements: two heads of this
   // size, grown once more each, are within the limit.
-  std::size_t share() const { return limit_ / 8 * 3; }
+  std::size_t share() const { return limit_ / 9 * 4; }
   // How far a head is drained.
   struct Drained {
     std::size_t documents = 0;
