@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import acceptance, index, make_sample, step
+from bench import acceptance, index, make_sample, segment, step
 from bench.acceptance import Comparison
 from bench.index import Cost, Measured
 from bench.step import Times
@@ -57,6 +57,28 @@ def test_the_index_bench_fails_for_a_missed_target(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SystemExit) as end:
         index.main(["--tokens", "2000"])
     assert end.value.code == 1
+
+
+def test_the_segment_bench_prints_a_row_for_every_size(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        segment.main(["--tokens", "1000", "2000", "--repetitions", "1"])
+    assert end.value.code == 0
+    rows = re.findall(rf"^│ +({NUMBER})(?: │ +{NUMBER}){{5}} │$", capsys.readouterr().out, re.MULTILINE)
+    assert rows == ["1,000", "2,000"]
+
+
+def sealed(tokens: int) -> segment.Measured:
+    """A segment that misses every target."""
+    return segment.Measured(tokens, 6 * tokens, tokens / 5e6, tokens / 1e6, 15 * tokens, open_seconds=1.0)
+
+
+def test_the_segment_bench_names_missed_targets_of_full_sizes() -> None:
+    assert sealed(10_000_000).missed_targets() == [
+        "10,000,000 tokens: 6.00 bytes/token, at most 5.8 wanted",
+        "10,000,000 tokens: 5,000,000 tokens/s, at least 6,000,000 wanted",
+        "10,000,000 tokens: 15.0 bytes/token to build, at most 14 wanted",
+    ]
+    assert sealed(1_000_000).missed_targets() == []
 
 
 def test_the_step_bench_compares_core_round_trip_and_echo(capsys: pytest.CaptureFixture[str]) -> None:
