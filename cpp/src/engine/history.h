@@ -79,7 +79,7 @@ class History {
  private:
   // Storage grows by a sixteenth at a time, and some elements: two heads of this
   // size, grown once more each, are within the limit.
-  std::size_t share() const { return limit_ / 9 * 4; }
+  std::size_t share() const { return limit_ / 12 * 5; }
   // How far a head is drained.
   struct Drained {
     std::size_t documents = 0;
