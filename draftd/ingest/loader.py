@@ -5,6 +5,7 @@ process of its own, of low priority, does not, gives its memory back when it end
 dies.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,8 @@ class Loader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                # numpy's linear algebra is not used; its threads would only make the start longer.
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
             )
             self._running.add(process)
         with process:
