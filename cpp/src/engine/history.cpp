@@ -107,6 +107,10 @@ void History::drop_older(Freed& freed) {
 std::size_t History::keep_limit(Freed& freed) {
   std::size_t forgotten = 0;
   while (memory_size() > limit_ && !segments_->empty()) forgotten += drop_oldest_segment(freed);
+  if (memory_size() > limit_) {
+    forgotten += older().tokens();
+    drop_older(freed);
+  }
   return forgotten;
 }
 
