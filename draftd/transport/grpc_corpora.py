@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -23,6 +24,7 @@ from draftd.transport.loads import Busy, Loads
 from draftd.wire.corpora import DeleteReply, DeleteRequest, LoadHeader, LoadPart, LoadReply
 
 SERVICE = "draftd.v1.Corpora"
+HEAR_OUT = 2.0  # seconds
 
 # What an error means to the client; the first that fits.
 _CODES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
@@ -72,7 +74,14 @@ class CorporaService:
             job = await self._loads.load(key, receive, ack)
             return LoadReply(job_id=job.id, documents=job.documents, tokens=job.tokens)
 
-        return await self._answer("Load", call, context)
+        async def call_and_hear_out() -> LoadReply:
+            try:
+                return await call()
+            except Exception:
+                await _hear_out(parts)
+                raise
+
+        return await self._answer("Load", call_and_hear_out, context)
 
     async def _delete(self, request: DeleteRequest, context: Context) -> DeleteReply:
         async def call() -> DeleteReply:
@@ -119,6 +128,14 @@ async def _receive(first: LoadPart, parts: Parts, folder: Path, max_bytes: int, 
             part = await _next(parts)
     # gRPC itself doesn't tell the end of a stream from the end of its client.
     raise IngestError("the stream ended before its last part")
+
+
+async def _hear_out(parts: Parts) -> None:
+    """Drops what else is sent, for a while: some clients make an error of their own of a stream they can't finish."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(HEAR_OUT):
+            async for _ in parts:
+                pass
 
 
 async def _next(parts: Parts) -> LoadPart | None:
