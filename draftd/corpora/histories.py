@@ -58,8 +58,9 @@ class HistoryKeeper:
     def discard(self, key: Key) -> None:
         """Takes back a `restore`; what is on the disk stays."""
         with self._lock:
-            self._histories.pop(key)
+            collection = self._histories.pop(key)
         self._engine.publish_history(*key, [], drop_frozen=False)
+        collection.release()
 
     def of(self, owner: Namespace) -> dict[Key, Collection]:
         """Those of the tenant's model and adapter; with a tokenizer stated, only its own."""

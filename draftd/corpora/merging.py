@@ -9,10 +9,13 @@ MOST_UNMERGED = 8  # that it may have until the merge is done
 def plan_merge(tokens: Sequence[int]) -> slice | None:
     """The neighbours to merge, of segments given by their tokens, oldest first; None: there are few enough.
 
-    The cheapest run of neighbours that brings the number down: so small ones are merged among themselves, a token is
-    copied a few times as its collection grows, and ages stay in order."""
-    length = len(tokens) - MOST_SEGMENTS + 1
-    if length < 2:
+    Of the runs of neighbours that bring the number down far enough, the one with the fewest tokens for the square of
+    the segments that it saves: then 256 equal loads copy each token five times, while the fewest tokens alone would
+    copy it 25 times. Neighbours, so that ages stay in order."""
+    most = len(tokens) - MOST_SEGMENTS
+    if most < 1:
         return None
-    start = min(range(len(tokens) - length + 1), key=lambda start: sum(tokens[start : start + length]))
-    return slice(start, start + length)
+    runs = (
+        slice(start, start + saved + 1) for saved in range(most, len(tokens)) for start in range(len(tokens) - saved)
+    )
+    return min(runs, key=lambda run: sum(tokens[run]) / (run.stop - run.start - 1) ** 2)

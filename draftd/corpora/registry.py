@@ -87,6 +87,7 @@ class CorpusRegistry:
         with self._lock:
             collection = self._corpora.pop(key)
             self._view(key, collection.folder.manifest.namespaces()).withdraw()
+            collection.release()
 
     def all(self) -> dict[CorpusKey, Collection]:
         with self._lock:
