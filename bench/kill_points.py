@@ -42,11 +42,12 @@ class Inconsistent(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A call, the corpora once it is acknowledged, and the most seconds until the kill; None: at a manifest write."""
+    """A call, the corpora once it is acknowledged, and when the kill comes: at the latest so many times what a load
+    takes after the call; None: at a manifest write."""
 
     call: Callable[[], None]
     after: Corpora
-    seconds: float | None
+    loads: float | None
 
 
 @dataclass
@@ -71,6 +72,10 @@ class Points:
         self._finished: list[str] = []  # those that finished since
         self._numbers = itertools.count()
         self._server.start()
+        started = time.perf_counter()
+        self._server.add(TENANT, "measured", self._documents())
+        self._load_seconds = time.perf_counter() - started
+        self._server.remove(TENANT, "measured")
 
     def close(self) -> None:
         self._server.kill()
@@ -100,14 +105,14 @@ class Points:
 
     def _load(self) -> Change:
         loaded = self._documents()
-        return Change(lambda: self._server.add(TENANT, CORPUS, loaded), self._with(loaded), seconds=1.6)
+        return Change(lambda: self._server.add(TENANT, CORPUS, loaded), self._with(loaded), loads=1.3)
 
     def _merge(self) -> Change:
         """After a load that may make a segment too many."""
         loaded = self._documents()
         self._server.add(TENANT, CORPUS, loaded)
         self._corpora = self._with(loaded)
-        return Change(lambda: None, self._corpora, seconds=1.2)
+        return Change(lambda: None, self._corpora, loads=2.0)
 
     def _delete(self) -> Change:
         """Of documents that lie in several segments."""
@@ -117,13 +122,13 @@ class Points:
         gone = self._chance.sample(sorted(documents), 5)
         left = {label: tokens for label, tokens in documents.items() if label not in gone}
         return Change(
-            lambda: self._server.delete(tenant=TENANT, corpus_id=CORPUS, document_ids=gone), {CORPUS: left}, 2.0
+            lambda: self._server.delete(tenant=TENANT, corpus_id=CORPUS, document_ids=gone), {CORPUS: left}, loads=4.0
         )
 
     def _remove(self) -> Change:
         if CORPUS not in self._corpora:
             return self._load()
-        return Change(lambda: self._server.remove(TENANT, CORPUS), {}, seconds=0.03)
+        return Change(lambda: self._server.remove(TENANT, CORPUS), {}, loads=0.05)
 
     def _history(self) -> Change:
         """Requests finish, and the history is written, sealed and merged."""
@@ -139,11 +144,11 @@ class Points:
                     self._finished.append(label)
                     request.close()
 
-        return Change(call, self._corpora, seconds=1.5)
+        return Change(call, self._corpora, loads=2.0)
 
     def _write_manifest(self) -> Change:
         loaded = self._documents()
-        return Change(lambda: self._server.add(TENANT, CORPUS, loaded), self._with(loaded), seconds=None)
+        return Change(lambda: self._server.add(TENANT, CORPUS, loaded), self._with(loaded), loads=None)
 
     def _documents(self) -> Documents:
         return {label: tokens_of(label) for label in (f"{next(self._numbers)}" for _ in range(DOCUMENTS))}
@@ -164,11 +169,11 @@ class Points:
 
         calling = threading.Thread(target=call)
         calling.start()
-        if change.seconds is None:
-            wait_for_manifest(self._server.folder / "collections", seconds=3.0)
+        if change.loads is None:
+            wait_for_manifest(self._server.folder / "collections", 2 * self._load_seconds)
             time.sleep(self._chance.choice((0.0, 0.001, 0.004)))
         else:
-            time.sleep(self._chance.uniform(0, change.seconds))
+            time.sleep(self._chance.uniform(0, change.loads) * self._load_seconds)
         self._server.kill()
         calling.join()
         return acknowledged.is_set()
