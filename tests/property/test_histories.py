@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from draftd import native
+from draftd.reference.events import Share
 from draftd.reference.histories import HistoryDocuments, HistoryState
 from draftd.reference.segment import Segment
-from tests.property.test_engine import EnginesAgree, labels, namespaces, prompts
+from tests.property.test_engine import AMPLE, EnginesAgree, labels, namespaces, options, prompts
 from tests.segments import sealed
 
 Texts = list[list[int]]
@@ -53,6 +54,30 @@ class HistoriesAgree(EnginesAgree):
         if kept:
             segments.append(kept)
         self._publish(namespace, group, segments)
+
+    @rule(
+        namespace=namespaces,
+        text=prompts(),
+        options=options(),
+        shared=st.integers(1, 5),
+        happens=st.lists(st.sampled_from(["drain", "freeze", "forget"]), max_size=3),
+    )
+    def leave_behind(
+        self, namespace: int, text: list[int], options: dict[str, Any], shared: int, happens: list[str]
+    ) -> None:
+        """Something happens while a document is under way."""
+        self.open(1, 0, 1, namespace, text, [], options | {"share": Share.ALL, "vocabulary_size": 0})
+        self.index(AMPLE)
+        self.close(1, 0, 0)
+        self.index(shared)
+        for what in happens:
+            match what:
+                case "drain":
+                    self.drain()
+                case "freeze":
+                    self.freeze(namespace, "")
+                case _:
+                    self.forget([namespace], [options["label"]])
 
     @rule(namespace=namespaces, group=groups)
     def merge(self, namespace: int, group: str) -> None:
