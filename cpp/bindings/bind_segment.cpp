@@ -58,13 +58,13 @@ void add(SegmentBuilder& self, const TokenArray& token_ids, const Columns& docum
   const py::gil_scoped_release release;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (ends[i] < begin || ends[i] > static_cast<std::int64_t>(tokens.size())) {
+    if (ends[i] < begin || std::cmp_greater(ends[i], tokens.size())) {
       throw std::invalid_argument("document_ends: document " + std::to_string(i) + " ends at " +
                                   std::to_string(ends[i]) + ", outside the token ids or before its start");
     }
     begin = ends[i];
   }
-  if (begin != static_cast<std::int64_t>(tokens.size())) {
+  if (std::cmp_not_equal(begin, tokens.size())) {
     throw std::invalid_argument("document_ends: the last document ends at " + std::to_string(begin) + " of " +
                                 std::to_string(tokens.size()) + " token ids");
   }
@@ -142,7 +142,8 @@ std::string counted(std::size_t tokens, std::size_t documents) {
 }
 
 // As (length, age) of each occurrence.
-std::vector<std::pair<std::uint32_t, std::uint32_t>> nearest(const std::vector<std::shared_ptr<Segment>>& segments, const TokenArray& context) {
+std::vector<std::pair<std::uint32_t, std::uint32_t>> nearest(const std::vector<std::shared_ptr<Segment>>& segments,
+                                                             const TokenArray& context) {
   const SegmentSet set(segments.begin(), segments.end());
   Nearest found;
   NearestSearch search;

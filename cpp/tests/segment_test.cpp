@@ -81,7 +81,17 @@ std::vector<Document> documents_of(const Segment& segment) {
   return documents;
 }
 
-const std::vector<Document> kTwoDocuments{{{1, 2, 1, 2, 3}, "first", 5}, {{2, 1, 2}, "", -6}};
+std::vector<Document> two_documents() { return {{{1, 2, 1, 2, 3}, "first", 5}, {{2, 1, 2}, "", -6}}; }
+
+bool is_refused(const ScratchFile& file, const Bytes& bytes) {
+  file.write(bytes);
+  try {
+    read_all(*Segment::open(file.path()));
+  } catch (const SegmentError&) {
+    return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -92,7 +102,7 @@ BOOST_AUTO_TEST_CASE(suffixes_of_any_text_are_sorted) {
     Random random(seed);
     Symbols text(static_cast<std::size_t>(up_to(random, 60)));
     const std::int32_t greatest = up_to(random, up_to(random, 8));
-    const auto period = static_cast<std::size_t>(1 + up_to(random, 60));
+    const auto period = static_cast<std::size_t>(up_to(random, 60)) + 1;
     for (std::size_t i = 0; i < text.size(); ++i) text[i] = i < period ? up_to(random, greatest) : text[i - period];
     if (!text.empty()) text[static_cast<std::size_t>(up_to(random, static_cast<int>(text.size()) - 1))] = greatest;
     BOOST_TEST_CONTEXT("seed " << seed) { BOOST_REQUIRE(sorted(text) == sorted_plainly(text)); }
@@ -178,7 +188,7 @@ BOOST_AUTO_TEST_CASE(what_is_copied_equals_what_is_added) {
 
 BOOST_AUTO_TEST_CASE(tokens_are_ranked_by_count_and_then_by_recency) {
   const ScratchFile file;
-  write(file.path(), kTwoDocuments);
+  write(file.path(), two_documents());
   const auto segment = Segment::open(file.path());
   std::vector<std::pair<Token, std::uint32_t>> ranked;
   for (const FrequentToken& frequent : segment->frequent_tokens()) ranked.emplace_back(frequent.token, frequent.count);
@@ -197,13 +207,13 @@ BOOST_AUTO_TEST_CASE(a_builder_refuses_what_it_cannot_hold) {
 BOOST_AUTO_TEST_CASE(a_file_that_exists_is_never_written_to) {
   const ScratchFile file;
   file.write(Bytes{1, 2, 3});
-  BOOST_CHECK_THROW(write(file.path(), kTwoDocuments), std::system_error);
+  BOOST_CHECK_THROW(write(file.path(), two_documents()), std::system_error);
   BOOST_CHECK((file.read() == Bytes{1, 2, 3}));
 }
 
 BOOST_AUTO_TEST_CASE(reading_past_the_end_is_refused) {
   const ScratchFile file;
-  write(file.path(), kTwoDocuments);
+  write(file.path(), two_documents());
   const auto segment = Segment::open(file.path());
   std::vector<Token> tokens(5);
   BOOST_CHECK_THROW(segment->document(2), std::out_of_range);
@@ -214,36 +224,32 @@ BOOST_AUTO_TEST_CASE(reading_past_the_end_is_refused) {
 BOOST_AUTO_TEST_CASE(a_missing_file_and_one_that_is_no_segment_are_told_apart) {
   const ScratchFile file;
   BOOST_CHECK_THROW(Segment::open(file.path()), std::system_error);
-  for (const Bytes& bytes : {Bytes{}, Bytes(100), Bytes(1000)}) {
-    file.write(bytes);
-    BOOST_CHECK_THROW(Segment::open(file.path()), SegmentError);
-  }
+  for (const Bytes& bytes : {Bytes{}, Bytes(100), Bytes(1000)}) BOOST_CHECK(is_refused(file, bytes));
 }
 
 BOOST_AUTO_TEST_CASE(no_damaged_byte_goes_unnoticed) {
   const ScratchFile file;
-  write(file.path(), kTwoDocuments);
+  write(file.path(), two_documents());
   const Bytes intact = file.read();
   for (std::size_t i = 0; i < intact.size(); ++i) {
     Bytes damaged = intact;
     damaged[i] ^= 1U << i % 8;
-    file.write(damaged);
-    BOOST_TEST_CONTEXT("byte " << i) { BOOST_CHECK_THROW(Segment::open(file.path()), SegmentError); }
+    BOOST_TEST_CONTEXT("byte " << i) { BOOST_CHECK(is_refused(file, damaged)); }
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_file_of_another_length_is_refused) {
   const ScratchFile file;
-  write(file.path(), kTwoDocuments);
+  write(file.path(), two_documents());
   const Bytes intact = file.read();
   for (std::size_t size = 0; size <= intact.size() + 1; ++size) {
     if (size == intact.size()) continue;
     Bytes cut = intact;
     cut.resize(size);
-    for (const bool resealed : {false, true}) {
-      if (resealed) reseal(cut);
-      file.write(cut);
-      BOOST_TEST_CONTEXT("size " << size) { BOOST_CHECK_THROW(Segment::open(file.path()), SegmentError); }
+    BOOST_TEST_CONTEXT("size " << size) {
+      BOOST_CHECK(is_refused(file, cut));
+      reseal(cut);
+      BOOST_CHECK(is_refused(file, cut));
     }
   }
 }
@@ -259,12 +265,7 @@ BOOST_AUTO_TEST_CASE(a_hostile_file_is_refused_or_can_be_read) {
       Bytes hostile = intact;
       hostile[i] ^= change;
       reseal(hostile);
-      file.write(hostile);
-      try {
-        read_all(*Segment::open(file.path()));
-      } catch (const SegmentError&) {
-        ++refused;
-      }
+      if (is_refused(file, hostile)) ++refused;
     }
   }
   BOOST_CHECK_GT(refused, intact.size());
@@ -272,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_hostile_file_is_refused_or_can_be_read) {
 
 BOOST_AUTO_TEST_CASE(an_error_names_file_section_and_what_is_wrong) {
   const ScratchFile file;
-  write(file.path(), kTwoDocuments);
+  write(file.path(), two_documents());
   const Bytes intact = file.read();
   Header header;
   std::memcpy(&header, intact.data(), sizeof header);
