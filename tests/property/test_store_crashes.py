@@ -208,9 +208,7 @@ def kept_in(folder: CollectionFolder) -> Kept:
 
 
 def manifest_of(name: str, segments: tuple[SegmentFile, ...]) -> Manifest:
-    return Manifest(
-        kind="history", tenant="t", model="m", adapter="", tokenizers=(None,), name=name, segments=segments
-    )
+    return Manifest(kind="history", tenant="t", model="m", adapter="", tokenizers=(None,), name=name, segments=segments)
 
 
 def with_segments(manifest: Manifest, segments: tuple[SegmentFile, ...]) -> Manifest:
