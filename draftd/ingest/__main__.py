@@ -16,11 +16,11 @@ def main() -> None:
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
     job = Job.model_validate_json(sys.stdin.buffer.read())
-    with Reporter() as reporter:
-        try:
-            outcome: Built | Described | Refused = _done(job, reporter)
-        except IngestError as error:
-            outcome = Refused(problem=str(error))
+    reporter = Reporter()
+    try:
+        outcome: Built | Described | Refused = _done(job, reporter)
+    except IngestError as error:
+        outcome = Refused(problem=str(error))
     reporter.say(outcome)
 
 

@@ -22,7 +22,7 @@ class Count:
 
 
 class Reporter:
-    """Reports from a thread of its own until the context is left. Ends the process when nobody listens any more."""
+    """Reports progress from a thread of its own within the context. Ends the process when nobody listens any more."""
 
     def __init__(self) -> None:
         self.count = Count()

@@ -54,34 +54,37 @@ def load(job: LoadJob, processes: int, reporter: Reporter) -> Built:
     reporter.say(Opened(key=key, tokenizers=_namespaces(stated, known)))
     builder = SegmentBuilder(stated or (known.fingerprint if known else ""))
     gatherer = Gatherer(builder, reporter.count, job.max_tokens, known.vocabulary_size if known else ANY_VOCABULARY)
-    with Encoder(known, key, processes) as encoder:
-        for documents in encoder.in_ids(pieces):
-            gatherer.add(documents)
-    if builder.tokens == 0:
-        raise IngestError("the corpus is empty: it holds no token")
-    return _write(builder, job.result, reporter)
+    with reporter:
+        with Encoder(known, key, processes) as encoder:
+            for documents in encoder.in_ids(pieces):
+                gatherer.add(documents)
+        if builder.tokens == 0:
+            raise IngestError("the corpus is empty: it holds no token")
+        return _write(builder, job.result, reporter)
 
 
 def seal(job: SealJob, reporter: Reporter) -> Built:
     """Raises IngestError."""
     builder = SegmentBuilder(job.fingerprint)
     gatherer = Gatherer(builder, reporter.count, ANY_TOKENS)
-    for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS)):
-        gatherer.add(documents)
-    return _write(builder, job.result, reporter)
+    with reporter:
+        for documents in read_columns(job.columns, ReadLimits(ANY_TOKENS)):
+            gatherer.add(documents)
+        return _write(builder, job.result, reporter)
 
 
 def rebuild(job: RebuildJob, reporter: Reporter) -> Built:
     """Writes nothing if nothing is left."""
     segments = [Segment.open(path) for path in job.inputs]
     builder = SegmentBuilder(segments[0].fingerprint)
-    for segment in segments:
-        keep = np.ones(segment.documents, np.bool_)
-        if job.dropped is not None:
-            keep &= ~job.dropped.picks(segment.labels(), segment.times())
-        builder.add_segment(segment, keep)
-        reporter.count.documents, reporter.count.tokens = builder.documents, builder.tokens
-    return _write(builder, job.result, reporter)
+    with reporter:
+        for segment in segments:
+            keep = np.ones(segment.documents, np.bool_)
+            if job.dropped is not None:
+                keep &= ~job.dropped.picks(segment.labels(), segment.times())
+            builder.add_segment(segment, keep)
+            reporter.count.documents, reporter.count.tokens = builder.documents, builder.tokens
+        return _write(builder, job.result, reporter)
 
 
 def _write(builder: SegmentBuilder, folder: Path, reporter: Reporter) -> Built:

@@ -39,7 +39,7 @@ def test_ready_line_probes_and_sigterm(tmp_path: Path) -> None:
         for endpoint in served.endpoints.values():
             gone = draftd("health", "--endpoint", endpoint, "--timeout", "0.5")
             assert endpoint in only_line(gone)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["collections", "lock"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -62,8 +62,8 @@ def test_steps_are_answered_while_a_corpus_comes_and_goes_and_its_memory_is_retu
                 loaded = process.memory_info().rss
                 call(served, "/remove_external_corpus", {"corpus_id": post["corpus_id"]})
                 after = process.memory_info().rss
-                assert loaded - before > 40 * MEBIBYTE
-                assert after - before < (loaded - before) / 4
+                assert loaded - before > 8 * MEBIBYTE  # 6 bytes a token
+                assert after - before < (loaded - before) / 2
         finally:
             done.set()
             stepping.join(SECONDS)

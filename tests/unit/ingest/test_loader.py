@@ -24,6 +24,7 @@ from draftd.ingest import (
     LoaderError,
     LoadFile,
     LoadJob,
+    LoadPost,
     LoadRequest,
     Opened,
     Progress,
@@ -225,3 +226,18 @@ def test_a_loader_process_does_not_outlive_a_killed_server(tmp_path: Path) -> No
         server.kill()
         server.wait(30)
         child.wait(30)
+
+
+def test_whose_documents_they_are_is_said_first_however_long_that_takes(tmp_path: Path) -> None:
+    ids = np.random.default_rng(7).integers(0, 100_000, 1_000_000).tolist()  # parsed as JSON before the key is known
+    (tmp_path / "body.json").write_text(json.dumps({"token_chunks": [ids]}))
+    request = LoadRequest(key=None, source=LoadPost(body=tmp_path / "body.json", directories=()))
+    said: list[Opened | Progress] = []
+    Loader(processes=1).load(
+        LoadJob(request=request, max_tokens=1_000_000, tokenizers=(), result=tmp_path),
+        on_opened=said.append,
+        on_progress=said.append,
+        cancelled=Cancellation(),
+    )
+    assert isinstance(said[0], Opened)
+    assert all(isinstance(line, Progress) for line in said[1:])
