@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ScratchFile file;
   file.write(bytes);
   try {
-    draftd::testing::read_all(*draftd::Segment::open(file.path()));
+    draftd::testing::read_all(draftd::Segment::open(file.path()));
   } catch (const draftd::SegmentError&) {
     return 0;  // refused, as most are
   }

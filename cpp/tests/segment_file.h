@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "draftd/segment.h"
+#include "draftd/nearest.h"
+#include "draftd/segments.h"
 #include "sealed/format.h"
 
 namespace draftd::testing {
@@ -62,14 +64,23 @@ inline void reseal(Bytes& file) {
   std::memcpy(file.data(), &header, sizeof header);
 }
 
-// Uses everything of a segment; a sum, so that nothing is optimised away.
-inline std::uint64_t read_all(const Segment& segment) {
+// Uses everything of a segment, also for searches; a sum, so that nothing is optimised away.
+inline std::uint64_t read_all(const std::shared_ptr<const Segment>& opened) {
+  const Segment& segment = *opened;
+  const SegmentSet set{opened};
   std::uint64_t sum = segment.fingerprint().size() + segment.distinct_tokens();
   std::vector<Token> tokens;
   for (std::size_t i = 0; i < segment.documents(); ++i) {
     const SegmentDocument document = segment.document(i);
     tokens.resize(document.end - document.begin);
     segment.read(document.begin, tokens);
+    Nearest nearest;
+    NearestSearch search;
+    search.add(set, tokens, nearest);
+    search.run();
+    for (const Occurrence& found : std::span(nearest.occurrences).first(nearest.size)) {
+      sum += found.segment->symbol(found.slot) + found.length;
+    }
     for (const Token token : tokens) sum += static_cast<std::uint32_t>(token);
     for (const char c : document.label) sum += static_cast<std::uint8_t>(c);
     sum += static_cast<std::uint64_t>(document.time);
