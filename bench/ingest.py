@@ -87,10 +87,10 @@ def serving() -> Iterator[Endpoints]:
                 server.terminate()
 
 
-def post(endpoints: Endpoints, content: bytes, content_type: str, tenant: str = "ids") -> int:
-    """Tokens that are visible when it returns."""
-    connection = http.client.HTTPConnection(endpoints.http, timeout=SECONDS)
-    query = urllib.parse.urlencode({"tenant": tenant, "mode": "create"})
+def post(address: str, content: bytes, content_type: str, tenant: str = "ids", mode: str = "create") -> int:
+    """Tokens that are visible when it returns. `address` is that of HTTP."""
+    connection = http.client.HTTPConnection(address, timeout=SECONDS)
+    query = urllib.parse.urlencode({"tenant": tenant, "mode": mode})
     connection.request("POST", f"/corpora/bench/documents?{query}", content, {"Content-Type": content_type})
     reply = json.load(connection.getresponse())
     connection.close()
@@ -114,8 +114,8 @@ def stream(endpoints: Endpoints, token_ids: TokenArray, document_ends: np.ndarra
         return int(load(parts(), timeout=SECONDS).tokens)
 
 
-def remove(endpoints: Endpoints, tenant: str) -> None:
-    connection = http.client.HTTPConnection(endpoints.http, timeout=SECONDS)
+def remove(address: str, tenant: str) -> None:
+    connection = http.client.HTTPConnection(address, timeout=SECONDS)
     body = json.dumps({"corpus_id": "bench", "tenant": tenant})
     connection.request("POST", "/remove_external_corpus", body, {"Content-Type": "application/json"})
     connection.getresponse().read()
@@ -143,7 +143,7 @@ def measure(
         start = time.perf_counter()
         tokens = send()
         best = min(best, time.perf_counter() - start)
-        remove(endpoints, tenant)
+        remove(endpoints.http, tenant)
     return Measured(name, packed, tokens, size / 1e6, best)
 
 
@@ -157,7 +157,7 @@ def measure_all(documents: list[TokenArray], text: bytes, repetitions: int) -> l
     with serving() as endpoints:
 
         def over_http(content: bytes, content_type: str, tenant: str = "ids") -> Callable[[], int]:
-            return lambda: post(endpoints, content, content_type, tenant)
+            return lambda: post(endpoints.http, content, content_type, tenant)
 
         ways = [
             (".npy over HTTP", over_http(array.getvalue(), "application/x-npy"), array.tell(), "ids", True),
