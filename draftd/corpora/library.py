@@ -106,6 +106,10 @@ class CorpusLibrary:
         self._flushing.stop()
         self._keeper.flush()
 
+    def expect_load(self) -> None:
+        """A load is about to come."""
+        self._loader.prepare()
+
     def load(
         self,
         request: LoadRequest,

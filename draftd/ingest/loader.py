@@ -5,22 +5,17 @@ process of its own, of low priority, does not, gives its memory back when it end
 dies.
 """
 
-import os
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO
 
 from draftd.ingest.cancellation import Cancellation
+from draftd.ingest.child import Child
 from draftd.ingest.job import (
     Built,
     Described,
     DescribeJob,
     Job,
-    Line,
     LoadJob,
     Opened,
     Progress,
@@ -29,8 +24,6 @@ from draftd.ingest.job import (
     SealJob,
 )
 from draftd.ingest.problem import IngestError
-
-NICENESS = 10  # steps of drafting go first
 
 OnOpened = Callable[[Opened], None]
 OnProgress = Callable[[Progress], None]
@@ -54,9 +47,16 @@ class Loader:
     def __init__(self, processes: int) -> None:
         """`processes`: how many may tokenize at once for one load."""
         self._processes = processes
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Child] = set()
+        self._spare: Child | None = None  # started, and waiting for a job
         self._closed = False
         self._lock = threading.Lock()
+
+    def prepare(self) -> None:
+        """A job is about to come: its process may start meanwhile, which takes as long as reading a million tokens."""
+        with self._lock:
+            if self._spare is None and not self._closed:
+                self._spare = Child()
 
     def load(self, job: LoadJob, *, on_opened: OnOpened, on_progress: OnProgress, cancelled: Cancellation) -> Built:
         """Raises IngestError too."""
@@ -79,8 +79,10 @@ class Loader:
         """Ends what runs; its callers get LoaderError."""
         with self._lock:
             self._closed = True
-            for process in self._running:
-                process.kill()
+            for child in self._running:
+                child.kill()
+            if self._spare is not None:
+                self._spare.close()
 
     def _build(self, job: AnyJob, on_opened: OnOpened, on_progress: OnProgress, cancelled: Cancellation) -> Built:
         result = self._run(job, on_opened, on_progress, cancelled)
@@ -91,72 +93,42 @@ class Loader:
         self, job: AnyJob, on_opened: OnOpened, on_progress: OnProgress, cancelled: Cancellation
     ) -> Built | Described:
         outcome: Built | Described | Refused | None = None
-        with tempfile.TemporaryFile() as errors:
-            with self._process(errors) as process, cancelled.calling(process.kill):
-                _send(process, Job(job=job, processes=self._processes))
-                for line in _lines(process):
-                    if isinstance(line, Progress):
-                        on_progress(line)
-                    elif isinstance(line, Opened):
-                        on_opened(line)
-                    else:
-                        outcome = line
-            if cancelled.is_set():
-                raise Cancelled("the load was cancelled")
-            if process.returncode != 0 or outcome is None:
-                raise LoaderError(self._why(process.returncode, errors))
+        with self._child() as child, cancelled.calling(child.kill):
+            for line in child.work(Job(job=job, processes=self._processes)):
+                if isinstance(line, Progress):
+                    on_progress(line)
+                elif isinstance(line, Opened):
+                    on_opened(line)
+                else:
+                    outcome = line
+            failure = child.failure()
+        if cancelled.is_set():
+            raise Cancelled("the load was cancelled")
+        if failure is not None:
+            raise LoaderError("the server is stopping" if self._closed else failure)
+        assert outcome is not None, "a process that succeeds says what became of its job"
         if isinstance(outcome, Refused):
             raise IngestError(outcome.problem)
         return outcome
 
     @contextmanager
-    def _process(self, errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    def _child(self) -> Iterator[Child]:
         """A loader process that has ended when the context is left: by itself, or, after an exception, killed."""
         with self._lock:
             if self._closed:
                 raise LoaderError("the server is stopping")
-            process = subprocess.Popen(
-                ["nice", "-n", str(NICENESS), sys.executable, "-P", "-m", "draftd.ingest"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                # numpy's linear algebra is not used; its threads would only make the start longer.
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-            )
-            self._running.add(process)
-        with process:
-            try:
-                yield process
-                process.wait()
-            finally:
-                process.kill()
-                with self._lock:
-                    self._running.discard(process)
-
-    def _why(self, returncode: int, errors: IO[bytes]) -> str:
-        if self._closed:
-            return "the server is stopping"
-        if returncode < 0:
-            return f"the loader process was killed by signal {-returncode}; is there enough memory?"
-        errors.seek(0)
-        last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
-        return f"the loader process failed: {last or returncode}"
-
-
-def _send(process: subprocess.Popen[bytes], job: Job) -> None:
-    assert process.stdin is not None
-    try:
-        process.stdin.write(job.model_dump_json().encode())
-        process.stdin.close()
-    except BrokenPipeError:
-        pass  # it died; its status says why
-
-
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[Opened | Progress | Built | Described | Refused]:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.endswith(b"\n"):  # the last one of a process that was killed may be half a line
-            yield Line.model_validate_json(line).line
+            child, self._spare = self._spare, None
+            if child is not None and not child.lives():
+                child.close()
+                child = None
+            child = child or Child()
+            self._running.add(child)
+        try:
+            yield child
+        finally:
+            with self._lock:
+                self._running.discard(child)
+            child.close()
 
 
 def _ignore(_: Opened | Progress) -> None: ...

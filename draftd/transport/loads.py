@@ -13,8 +13,8 @@ from draftd.config import CorporaSettings
 from draftd.corpora import CorpusLibrary, OverLimit
 from draftd.engine import LimitExceeded
 from draftd.ingest import Ack, Cancellation, Cancelled, CorpusKey, IngestError, LoaderError, LoadRequest
+from draftd.ingest.child import NICENESS
 from draftd.ingest.jobs import Job, Jobs
-from draftd.ingest.loader import NICENESS
 from draftd.observe import facts
 
 PARALLEL_LOADS = 2  # loads that are read and built at the same time
@@ -76,6 +76,7 @@ class Loads:
         try:
             with _folder(self.library.scratch) as folder:
                 async with _unless(job.cancellation):
+                    await asyncio.to_thread(self.library.expect_load)
                     request = await receive(job, folder)
                     job.waits()
                     acknowledge(Ack.RECEIVED)

@@ -14,7 +14,7 @@ import pytest
 
 from draftd.config import LimitSettings
 from draftd.ingest import Progress, Stage
-from draftd.ingest.jobs import ENDS, Job
+from draftd.ingest.jobs import ENDS, Job, State
 from draftd.transport import http_body, loads
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.ingest.formats import PACKED, WRITTEN, npy
@@ -280,9 +280,10 @@ async def test_a_load_that_is_done_is_not_cancelled(endpoint: Endpoint) -> None:
 
 async def test_a_killed_loader_is_500_and_leaves_nothing(endpoint: Endpoint) -> None:
     adding = asyncio.create_task(add(endpoint, RANDOM, headers={"content-type": "application/x-npy"}))
-    while not (children := psutil.Process().children()):  # noqa: ASYNC110 - nobody tells of it
+    while not [job for job in endpoint.loads.jobs.all() if job.state is State.READING]:  # noqa: ASYNC110 - likewise
         await asyncio.sleep(0.01)
-    children[0].kill()
+    (child,) = psutil.Process().children()
+    child.kill()
     status, reply = await adding
     assert status == 500
     assert "killed by signal 9; is there enough memory" in reply["message"]

@@ -105,6 +105,26 @@ def test_a_defect_of_the_process_is_no_error_of_the_corpus(tmp_path: Path) -> No
         run(job(tmp_path / "ids.npy", nowhere))
 
 
+def test_a_process_that_was_started_ahead_does_the_next_job_unless_it_died(tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.arange(3))
+    loader = Loader(processes=1)
+    for dies in (False, True):
+        loader.prepare()
+        loader.prepare()  # one is enough
+        (spare,) = psutil.Process().children()
+        if dies:
+            spare.kill()
+            until(lambda: spare.status() == psutil.STATUS_ZOMBIE)
+        run(job(tmp_path / "ids.npy", tmp_path), loader)
+        (tmp_path / SEGMENT).unlink()
+        assert not psutil.Process().children()
+    loader.prepare()
+    loader.close()
+    assert not psutil.Process().children()
+    loader.prepare()
+    assert not psutil.Process().children()
+
+
 def test_who_refuses_what_is_opened_ends_the_process(tmp_path: Path) -> None:
     np.save(tmp_path / "ids.npy", np.arange(3))
 
