@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -105,6 +106,10 @@ def test_a_defect_of_the_process_is_no_error_of_the_corpus(tmp_path: Path) -> No
         run(job(tmp_path / "ids.npy", nowhere))
 
 
+def _is_dead(process: psutil.Process) -> bool:
+    return process.status() == psutil.STATUS_ZOMBIE
+
+
 def test_a_process_that_was_started_ahead_does_the_next_job_unless_it_died(tmp_path: Path) -> None:
     np.save(tmp_path / "ids.npy", np.arange(3))
     loader = Loader(processes=1)
@@ -114,7 +119,7 @@ def test_a_process_that_was_started_ahead_does_the_next_job_unless_it_died(tmp_p
         (spare,) = psutil.Process().children()
         if dies:
             spare.kill()
-            until(lambda: spare.status() == psutil.STATUS_ZOMBIE)
+            until(partial(_is_dead, spare))
         run(job(tmp_path / "ids.npy", tmp_path), loader)
         (tmp_path / SEGMENT).unlink()
         assert not psutil.Process().children()
