@@ -1,10 +1,11 @@
 """One collection: its folder, the segments mapped from it, and how it changes."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from draftd.corpora.segments import Fresh, Held
+from draftd.corpora.segments import Fresh, Held, map_segment, mapped
 from draftd.native import Segment
 from draftd.storage import CollectionFolder, fresh_segment_name
 from draftd.wire import Namespace
@@ -41,7 +42,7 @@ class Collection:
 
     def show(self) -> None:
         """Lets drafts read what it holds."""
-        self._show([held.segment for held in self.held], False)
+        self._show(mapped(self.held), False)
 
     def add(self, fresh: Fresh | None, **changes: Any) -> bool:
         """Behind all others; `changes` are of the manifest. With a `generation`, it is made of the frozen head.
@@ -62,6 +63,22 @@ class Collection:
                 self._become([held for held in self.held if held not in old], fresh, place, changes)
             return not self.removed
 
+    @contextmanager
+    def unmapped(self, held: Held) -> Iterator[None]:
+        """Drafts do without this segment, and it takes no memory, until the context is left or it is replaced."""
+        with self.lock:
+            kept, held.segment = held.charge.kept, None
+            self.show()
+            held.charge.release()
+        try:
+            yield
+        finally:
+            with self.lock:
+                if held in self.held:
+                    held.charge.hold(kept)
+                    held.segment = map_segment(self.folder.file(held.file), held.file)
+                    self.show()
+
     def release(self) -> None:
         """Unmaps everything, after drafts stopped reading it."""
         charges = [held.charge for held in self.held]
@@ -79,7 +96,7 @@ class Collection:
         self.folder.commit(self.folder.manifest.model_copy(update=changes))
         if fresh is not None:
             fresh.adopted = True
-        self._show([each.segment for each in held], "generation" in changes)
+        self._show(mapped(held), "generation" in changes)
         # Counted until the last reference is gone, which is here: the engine has let go of them.
         charges = [each.charge for each in self.held if each not in held]
         self.held = tuple(held)

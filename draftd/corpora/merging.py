@@ -15,7 +15,6 @@ def plan_merge(tokens: Sequence[int]) -> slice | None:
     most = len(tokens) - MOST_SEGMENTS
     if most < 1:
         return None
-    runs = (
-        slice(start, start + saved + 1) for saved in range(most, len(tokens)) for start in range(len(tokens) - saved)
-    )
-    return min(runs, key=lambda run: sum(tokens[run]) / (run.stop - run.start - 1) ** 2)
+    runs = ((start, saved) for saved in range(most, len(tokens)) for start in range(len(tokens) - saved))
+    start, saved = min(runs, key=lambda run: sum(tokens[run[0] : run[0] + run[1] + 1]) / run[1] ** 2)
+    return slice(start, start + saved + 1)

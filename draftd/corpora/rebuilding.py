@@ -4,6 +4,7 @@ import time
 
 from draftd.corpora.collection import Collection
 from draftd.corpora.merging import plan_merge
+from draftd.corpora.problem import OverLimit
 from draftd.corpora.segments import Held
 from draftd.corpora.workshop import Workshop
 from draftd.ingest import LoaderError, Selection
@@ -24,15 +25,25 @@ def merge(workshop: Workshop, collection: Collection, dropped: Selection | None 
 def drop_documents(workshop: Workshop, collection: Collection, dropped: Selection) -> tuple[int, int]:
     """Rebuilds every segment with documents that `dropped` picks; how many documents and tokens went.
 
-    Raises OverLimit, LoaderError."""
+    A deletion must not fail because there is much else: without room for a segment before and after, drafts do without
+    it meanwhile. Raises OverLimit, LoaderError."""
     documents = tokens = 0
     with workshop.turn:
         for held in collection.held:
-            picked = int(dropped.picks(held.segment.labels(), held.segment.times()).sum())
+            picked = _count_picked(held, dropped)
             if picked:
                 documents += picked
-                tokens += _rebuild(workshop, collection, (held,), dropped)
+                try:
+                    tokens += _rebuild(workshop, collection, (held,), dropped)
+                except OverLimit:
+                    with collection.unmapped(held):
+                        tokens += _rebuild(workshop, collection, (held,), dropped)
     return documents, tokens
+
+
+def _count_picked(held: Held, dropped: Selection) -> int:
+    segment = held.segment
+    return 0 if segment is None else int(dropped.picks(segment.labels(), segment.times()).sum())
 
 
 def _rebuild(workshop: Workshop, collection: Collection, old: tuple[Held, ...], dropped: Selection | None) -> int:

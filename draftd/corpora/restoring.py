@@ -71,8 +71,9 @@ def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
         for file in manifest.segments:
             charge = ledger.charge(owner)
             charge.hold(file.bytes)
-            held.append(Held(file, map_segment(folder.file(file), file), charge))
-            charge.hold(held[-1].segment.memory_size)
+            segment = map_segment(folder.file(file), file)
+            held.append(Held(file, segment, charge))
+            charge.hold(segment.memory_size)
     except BaseException:
         for each in held:
             each.charge.release()

@@ -1,5 +1,6 @@
 """Segments that are mapped, and what is known of them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,13 +9,17 @@ from draftd.native import Segment, SegmentError
 from draftd.storage import DamagedError, SegmentFile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Held:
     """A segment of a collection: its file, its mapping, and the bytes it is charged with."""
 
     file: SegmentFile
-    segment: Segment
+    segment: Segment | None  # None: unmapped while it is rebuilt without room for both
     charge: Charge
+
+
+def mapped(held: Iterable[Held]) -> list[Segment]:
+    return [each.segment for each in held if each.segment is not None]
 
 
 @dataclass(slots=True)

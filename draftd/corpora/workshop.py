@@ -27,6 +27,7 @@ from draftd.wire import HistoryDocuments, Namespace
 # More than a segment takes: token and entry of at most 31 bits each, and keys; a row for each document.
 BYTES_OF_TOKEN = 9
 BYTES_OF_DOCUMENT = 64
+BYTES_OF_OBJECT = 4096  # beside what is mapped
 BUILDING_BYTES_OF_TOKEN = 20  # of the process that builds it
 
 
@@ -74,7 +75,10 @@ class Workshop:
         """One segment of several, without the documents that `dropped` picks; None: nothing is left."""
         with self._bench() as bench:
             bench.charge = self.ledger.charge(owner)
-            bench.hold(sum(held.file.tokens for _, held in inputs), sum(held.file.documents for _, held in inputs))
+            files = [held.file for _, held in inputs]
+            # One segment with less in it takes no more.
+            most = files[0].bytes + BYTES_OF_OBJECT if len(files) == 1 else None
+            bench.hold(sum(file.tokens for file in files), sum(file.documents for file in files), most)
             job = RebuildJob(inputs=tuple(path for path, _ in inputs), dropped=dropped, result=bench.folder)
             yield bench.fresh(self._loader.rebuild(job, on_progress=_ignore, cancelled=Cancellation()))
 
@@ -113,10 +117,11 @@ class _Bench:
         self.charge: Charge | None = None
         self._fresh: Fresh | None = None
 
-    def hold(self, tokens: int, documents: int) -> None:
+    def hold(self, tokens: int, documents: int, most: int | None = None) -> None:
+        """For building a segment of so many; `most`: bytes that it will not pass."""
         assert self.charge is not None
-        kept = tokens * BYTES_OF_TOKEN + documents * BYTES_OF_DOCUMENT
-        self.charge.hold(kept, building=tokens * BUILDING_BYTES_OF_TOKEN)
+        estimate = tokens * BYTES_OF_TOKEN + documents * BYTES_OF_DOCUMENT
+        self.charge.hold(estimate if most is None else most, building=tokens * BUILDING_BYTES_OF_TOKEN)
 
     def fresh(self, built: Built) -> Fresh | None:
         assert self.charge is not None

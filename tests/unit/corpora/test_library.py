@@ -10,7 +10,7 @@ import pytest
 from draftd.corpora import Deleted, OverLimit
 from draftd.corpora.merging import MOST_SEGMENTS
 from draftd.corpora.rebuilding import merge
-from draftd.ingest import Ack, IngestError, Mode, Selection
+from draftd.ingest import Ack, IngestError, LoaderError, Mode, Selection
 from draftd.native import Segment
 from draftd.wire import Namespace
 from tests.unit.corpora.conftest import NAMESPACE, Shelf, key
@@ -178,7 +178,7 @@ def test_deletion_from_an_unknown_corpus_is_an_error(shelf: Shelf) -> None:
         shelf.library.delete(ids("a"))
 
 
-SMALL = {"limits": {"namespace_bytes": 1 << 20, "tenant_bytes": 1 << 21, "process_bytes": 1 << 22}}
+SMALL = {"limits": {"namespace_bytes": 1 << 20, "tenant_bytes": 1 << 21, "process_bytes": 1 << 23}}
 LARGE = {f"{number}": list(range(1000)) * 5 for number in range(10)}  # 50,000 tokens, of some 4 bytes
 LARGER = LARGE | {f"more {number}": list(range(1000)) * 5 for number in range(10)}
 
@@ -198,7 +198,7 @@ def test_no_limit_is_passed_and_what_is_full_says_so(shelf: Shelf) -> None:
     ):
         shelf.add(LARGER, on_progress=watch)
     assert shelf.engine.corpus(NAMESPACE, "docs") == before
-    assert max(used) <= 1 << 22
+    assert max(used) <= 1 << 23
     held = sum(path.stat().st_size for path in shelf.files(".segment"))
     assert held <= shelf.library._workshop.ledger.used() <= 1 << 20
     shelf.library.remove(key())
@@ -214,6 +214,44 @@ def test_a_merge_without_room_waits(shelf: Shelf, caplog: pytest.LogCaptureFixtu
         shelf.library._look_after()
     assert "limits.namespace_bytes" in caplog.text
     assert len(shelf.engine.corpora[NAMESPACE]["docs"]) == MOST_SEGMENTS + 1
+
+
+def test_a_deletion_needs_no_room(shelf: Shelf) -> None:
+    shelf.add({"keep": list(range(1000)) * 200, "secret": [7, 7]})
+    shelf.restart(**SMALL)
+    ledger = shelf.library._workshop.ledger
+    before = ledger.used()
+    assert before > (1 << 20) * 2 // 3, "another of its size has no room"
+    used = []
+    rebuilt = shelf.library._loader.rebuild
+
+    def rebuild(*args: object, **kwargs: object) -> object:
+        used.append((ledger.used(), shelf.engine.corpus(NAMESPACE, "docs")))
+        return rebuilt(*args, **kwargs)  # type: ignore[arg-type]
+
+    shelf.library._loader.rebuild = rebuild  # type: ignore[assignment, method-assign]
+    assert shelf.library.delete(ids("secret")) == Deleted(1, 2)
+    assert [texts for _, texts in used] == [[]], "drafts did without it meanwhile"
+    assert ledger.used() <= before
+    for _ in range(2):
+        assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200]
+        shelf.restart()
+    assert b"secret" not in shelf.bytes_on_disk()
+
+
+def test_a_deletion_without_room_that_fails_leaves_all_as_it_was(shelf: Shelf) -> None:
+    shelf.add({"keep": list(range(1000)) * 200, "secret": [7, 7]})
+    shelf.restart(**SMALL)
+    before = shelf.library._workshop.ledger.used()
+
+    def fail(*_args: object, **_kwargs: object) -> object:
+        raise LoaderError("no")
+
+    shelf.library._loader.rebuild = fail  # type: ignore[assignment, method-assign]
+    with pytest.raises(LoaderError):
+        shelf.library.delete(ids("secret"))
+    assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200, [7, 7]]
+    assert shelf.library._workshop.ledger.used() == before
 
 
 def test_a_start_below_what_is_on_the_disk_says_which_limit(shelf: Shelf) -> None:
