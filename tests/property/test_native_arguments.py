@@ -1,5 +1,6 @@
 """What can't be meant is refused by the native core, and the error names it."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,3 +76,47 @@ def test_more_corpora_than_a_request_can_read_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 14 corpora"):
         engine.publish_corpus(namespace, 14, [])
     engine.publish_corpus(namespace, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("token_ids", "document_ends", "labels", "times", "message"),
+    [
+        ([1, -2], [2], ["a"], [0], "-2 at position 1"),
+        ([1, 2], [1], ["a"], [0], "ends at 1 of 2 token ids"),
+        ([1, 2], [2, 1], ["a", "b"], [0, 0], "document 1 ends at 1"),
+        ([1, 2], [3], ["a"], [0], "document 0 ends at 3"),
+        ([1, 2], [2], [], [0], "differ in length"),
+        ([1, 2], [2], ["a"], [0, 0], "differ in length"),
+        ([[1, 2]], [2], ["a"], [0], "one dimension"),
+        ([1, 2], [2], ["\ud800"], [0], "surrogates"),
+    ],
+)
+def test_documents_that_do_not_fit_are_refused_whole(
+    token_ids: list[Any], document_ends: list[int], labels: list[str], times: list[int], message: str
+) -> None:
+    builder = native.SegmentBuilder("")
+    with pytest.raises(ValueError, match=message):
+        builder.add(np.array(token_ids, np.int32), np.array(document_ends), labels, np.array(times))
+    assert builder.documents == 0
+
+
+def test_every_document_of_a_copied_segment_has_its_flag(tmp_path: Path) -> None:
+    builder = native.SegmentBuilder("")
+    builder.add(np.array([1, 2], np.int32), np.array([1, 2]), ["a", "b"], np.array([0, 0]))
+    builder.write(tmp_path / "segment")
+    with pytest.raises(ValueError, match="1 flags for 2 documents"):
+        builder.add_segment(native.Segment.open(tmp_path / "segment"), np.array([True]))
+
+
+def test_what_is_wrong_with_a_segment_file_is_told_by_kind(tmp_path: Path) -> None:
+    builder = native.SegmentBuilder("")
+    with pytest.raises(ValueError, match="nothing to write"):
+        builder.write(tmp_path / "segment")
+    (tmp_path / "segment").write_bytes(b"something else")
+    builder.add(np.array([1], np.int32), np.array([1]), ["a"], np.array([0]))
+    with pytest.raises(FileExistsError):
+        builder.write(tmp_path / "segment")
+    with pytest.raises(native.SegmentError, match=f"{tmp_path}/segment: header: "):
+        native.Segment.open(tmp_path / "segment")
+    with pytest.raises(FileNotFoundError):
+        native.Segment.open(tmp_path / "missing")
