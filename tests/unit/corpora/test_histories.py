@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from draftd.corpora import Deleted
 from draftd.corpora.merging import MOST_SEGMENTS
 from draftd.ingest import Selection
 from draftd.storage import journal
-from draftd.wire import Namespace
+from draftd.wire import HistoryDocuments, Namespace
 from tests.unit.corpora.conftest import NAMESPACE, Shelf
 
 SEALING = {"history": {"flush_seconds": 3600.0, "seal_tokens": 3}}
@@ -43,6 +44,24 @@ def test_what_was_flushed_comes_back_after_a_kill(shelf: Shelf) -> None:
     assert shelf.engine.history(NAMESPACE, "g") == [[4]]
     document = shelf.engine.shared[NAMESPACE, ""].head[1]
     assert (document.label, document.time) == ("r2", 6)
+
+
+@pytest.mark.parametrize("shelf", [{"history": {"flush_seconds": 0.01}}], indirect=True)
+def test_it_is_flushed_again_and_again(shelf: Shelf) -> None:
+    flushed = threading.Event()
+    drain = shelf.engine.drain_history
+
+    def drained() -> list[HistoryDocuments]:
+        documents = drain()
+        if not documents and shelf.files("journal-1"):
+            flushed.set()  # a flush after the one that wrote it
+        return documents
+
+    shelf.engine.drain_history = drained  # type: ignore[method-assign]
+    shelf.engine.finish(NAMESPACE, [1], "r1")
+    assert flushed.wait(60)
+    shelf.restart()
+    assert shelf.engine.history(NAMESPACE) == [[1]]
 
 
 def test_a_stop_loses_nothing(shelf: Shelf) -> None:
