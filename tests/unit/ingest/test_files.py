@@ -1,6 +1,7 @@
 """Files: what each kind holds, packed or not, and where it says it is broken."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from draftd.ingest import IngestError
+from draftd.ingest.documents import Ids
+from draftd.ingest.readers import Position, ReadLimits, read_path
 from tests.unit.ingest.formats import PACKED, WRITTEN, npy, npz, table, zstd
 from tests.unit.ingest.posts import known, load_path, load_upload, word_tokenizer
 
@@ -261,3 +264,21 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "pipe.jsonl").symlink_to(f"/proc/self/fd/{read}")
     assert load_path(tmp_path / "pipe.jsonl", tmp_path).documents == [[1]]
     os.close(read)
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("ending", [".jsonl", ".npz"])
+def test_memory_does_not_grow_with_the_file(ending: str, packed: str, tmp_path: Path) -> None:
+    """What is read is 12 MB as token ids; what Python keeps meanwhile is the little that is handed on at once."""
+    documents = [list(range(1000))] * 3000
+    (tmp_path / f"ids{ending}{packed}").write_bytes(PACKED[packed](WRITTEN[ending](documents)))
+    del documents
+    tracemalloc.start()
+    tokens = 0
+    for piece in read_path(tmp_path / f"ids{ending}{packed}", ReadLimits(max_tokens=10_000_000), Position()):
+        assert isinstance(piece, Ids)
+        tokens += len(piece.token_ids)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert tokens == 3_000_000
+    assert peak < 12_000_000
