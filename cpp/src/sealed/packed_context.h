@@ -1,6 +1,6 @@
-// The end of a text, packed the way a segment packs its own: the word read
-// right before a slot holds the symbols there, the nearest in the highest bits,
-// so that several are compared at a time, and in the order of the entries.
+// The end of a text, packed the way a segment packs its own: a word holds the
+// symbols right before a slot, the nearest in its highest bits, so that several
+// are compared at a time, and in the order of the entries.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class PackedContext {
       : segment_(&segment),
         text_(text.last(std::min<std::size_t>(text.size(), kMaxMatch))),
         symbols_(57 / segment.width),
-        bits_(symbols_ * segment.width),
+        unused_bits_(64 - symbols_ * segment.width),
         width_inverse_((1U << 16) / segment.width + 1),
         length_(static_cast<std::uint32_t>(text_.size())) {
     pack();
@@ -33,16 +33,19 @@ class PackedContext {
   };
   // An entry that goes on where the context ends stands behind it.
   Comparison compare(std::uint32_t slot) {
-    for (std::uint32_t length = 0; length < length_; length += symbols_) {
-      if (words_packed_ * symbols_ <= length) pack();
-      const std::uint64_t ours = words_[length / symbols_];
-      const std::uint64_t theirs = word_before(slot, length);
-      if (ours == theirs) continue;
-      const auto equal_bits = static_cast<std::uint32_t>(std::countl_zero((ours ^ theirs) << (64 - bits_)));
-      const std::uint32_t agreement = length + (equal_bits * width_inverse_ >> 16);
-      if (agreement < length_) return {agreement, theirs < ours};
+    std::uint64_t ours = words_[0];
+    std::uint64_t theirs = word_before(slot);
+    std::uint32_t length = 0;
+    for (std::uint32_t word = 1; ours == theirs; ++word) {
+      length += symbols_;
+      if (length >= length_) return {length_, beyond_};
+      if (word == words_packed_) pack();
+      ours = words_[word];
+      theirs = word_before(slot - length);  // > 0: slot 0 is a separator, with which no token agrees
     }
-    return {length_, beyond_};
+    const auto equal_bits = static_cast<std::uint32_t>(std::countl_zero(ours ^ theirs));
+    length += equal_bits * width_inverse_ >> 16;
+    return length < length_ ? Comparison{length, theirs < ours} : Comparison{length_, beyond_};
   }
 
   // What the keys of the segment are to be compared with. Entries with a lower
@@ -75,24 +78,22 @@ class PackedContext {
       }
       packed = packed << segment_->width | (i < length_ ? symbol(i) : 0);
     }
-    words_[words_packed_++] = packed;
+    words_[words_packed_++] = packed << unused_bits_;
   }
 
-  // The word that ends `skipped` symbols before `slot`; before slot 0 there are zeros.
-  std::uint64_t word_before(std::uint32_t slot, std::uint32_t skipped) const {
-    const std::uint32_t end = slot - std::min(slot, skipped);
-    const std::uint32_t held = std::min(end, symbols_);
-    const std::uint64_t bit = std::uint64_t{end - held} * segment_->width;
+  // Before slot 0 there are zeros.
+  std::uint64_t word_before(std::uint32_t slot) const {
+    const std::uint32_t missing = slot < symbols_ ? symbols_ - slot : 0;
+    const std::uint64_t bit = std::uint64_t{slot + missing - symbols_} * segment_->width;
     std::uint64_t packed;
     std::memcpy(&packed, segment_->text + bit / 8, sizeof packed);
-    packed = packed >> bit % 8 << (symbols_ - held) * segment_->width;
-    return packed & ((std::uint64_t{1} << bits_) - 1);
+    return packed >> bit % 8 << (unused_bits_ + missing * segment_->width);
   }
 
   const Segment::Layout* segment_;
   std::span<const Token> text_;
   std::uint32_t symbols_;        // in a word: so many can be read at once whatever bit they start at
-  std::uint32_t bits_;           // of them
+  std::uint32_t unused_bits_;    // of a word
   std::uint32_t width_inverse_;  // times 2^16, rounded up: dividing by the width takes a multiplication
   std::uint32_t length_;
   std::uint32_t words_packed_ = 0;

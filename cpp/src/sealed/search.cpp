@@ -60,16 +60,16 @@ std::uint32_t partition_point(std::uint32_t first, std::uint32_t count, Holds ho
   return first;
 }
 
+// The greatest length that is not kept any more.
+std::uint32_t too_short(const Nearest& found) {
+  return found.size == Nearest::kMost ? found.occurrences.back().length : 0;
+}
+
 // Keeps the longest of all segments, longest first; of equally long ones those
 // that come first.
 void keep(Nearest& found, const Occurrence& occurrence) {
-  std::uint32_t place = found.size;
-  if (found.size == Nearest::kMost) {
-    --place;
-    if (found.occurrences[place].length >= occurrence.length) return;
-  } else {
-    ++found.size;
-  }
+  if (found.size < Nearest::kMost) ++found.size;
+  std::uint32_t place = found.size - 1;
   for (; place > 0 && found.occurrences[place - 1].length < occurrence.length; --place) {
     found.occurrences[place] = found.occurrences[place - 1];
   }
@@ -290,8 +290,9 @@ void NearestSearch::Storage::collect() {
       *probe.longest = std::max(*probe.longest, neighbours.longest());
       continue;
     }
-    for (std::uint32_t taken = 0; taken < Nearest::kMost && neighbours.longest() > 0; ++taken) {
+    for (std::uint32_t taken = 0; taken < Nearest::kMost; ++taken) {
       const std::uint32_t length = neighbours.longest();
+      if (length <= too_short(*probe.found)) break;
       const std::uint32_t slot = neighbours.take();
       keep(*probe.found, {&segment, slot, probe.age + slot, length, 0});
     }
