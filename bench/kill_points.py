@@ -1,4 +1,5 @@
-"""kill -9 at random points of loads, merges, deletions, removals, seals and manifest writes, and what a start finds.
+"""kill -9 at random points of loads, merges, deletions, removals, imports, seals and manifest writes, and what a start
+finds.
 
     python -m bench.kill_points [--points 200] [--seed 1]
 
@@ -25,6 +26,7 @@ from bench.killable import Contents, Documents, KillableServer, ServerDied
 from draftd.client import Client, Namespace
 
 TENANT = "acme"
+MOVED = "moved"  # the tenant of what is imported
 CORPUS = "docs"
 MOST_DOCUMENTS = 2000  # of the corpus, before it begins anew
 DOCUMENTS = 40  # of one load
@@ -48,6 +50,7 @@ class Change:
     call: Callable[[], None]
     after: Corpora
     loads: float | None
+    whole: bool = False  # of several corpora all or none
 
 
 @dataclass
@@ -87,20 +90,23 @@ class Points:
             "merge": self._merge,
             "delete": self._delete,
             "remove": self._remove,
+            "import": self._import,
             "history": self._history,
             "manifest": self._write_manifest,
         }
         if len(self._corpora.get(CORPUS, {})) > MOST_DOCUMENTS:
             self._server.remove(TENANT, CORPUS)
-            self._corpora = {}
+            self._corpora = {name: documents for name, documents in self._corpora.items() if name != CORPUS}
         change = changes[kind]()
         row = self.rows.setdefault(kind, Row())
         acknowledged = self._killed_in(change)
         row.points += 1
         row.acknowledged += acknowledged
         row.restart_seconds.append(self._server.start())
-        found = self._server.contents(TENANT)
+        found = self._found()
         row.done += not acknowledged and found.corpora == change.after
+        if change.whole and found.corpora not in (self._corpora, change.after):
+            raise Inconsistent(f"{row.points} points: of several corpora some: {sorted(found.corpora)}")
         self._check(found, change.after, acknowledged)
 
     def _load(self) -> Change:
@@ -121,14 +127,28 @@ class Points:
             return self._load()
         gone = self._chance.sample(sorted(documents), 5)
         left = {label: tokens for label, tokens in documents.items() if label not in gone}
-        return Change(
-            lambda: self._server.delete(tenant=TENANT, corpus_id=CORPUS, document_ids=gone), {CORPUS: left}, loads=4.0
-        )
+        after = {**self._corpora, CORPUS: left}
+        return Change(lambda: self._server.delete(tenant=TENANT, corpus_id=CORPUS, document_ids=gone), after, loads=4.0)
 
     def _remove(self) -> Change:
         if CORPUS not in self._corpora:
             return self._load()
-        return Change(lambda: self._server.remove(TENANT, CORPUS), {}, loads=0.05)
+        after = {name: documents for name, documents in self._corpora.items() if name != CORPUS}
+        return Change(lambda: self._server.remove(TENANT, CORPUS), after, loads=0.05)
+
+    def _import(self) -> Change:
+        """Of two corpora, all or nothing; they are removed before, if an earlier one brought them."""
+        moved = {f"{MOVED}/{name}": self._documents() for name in ("first", "second")}
+        for name in moved:
+            if name in self._corpora:
+                self._server.remove(MOVED, name.partition("/")[2])
+        self._corpora = {name: documents for name, documents in self._corpora.items() if name not in moved}
+        for name, documents in moved.items():
+            self._server.add(MOVED, name.partition("/")[2], documents)
+        archive = self._server.export(MOVED)
+        for name in moved:
+            self._server.remove(MOVED, name.partition("/")[2])
+        return Change(lambda: self._server.import_(archive), {**self._corpora, **moved}, loads=0.15, whole=True)
 
     def _history(self) -> Change:
         """Requests finish, and the history is written, sealed and merged."""
@@ -154,7 +174,14 @@ class Points:
         return {label: tokens_of(label) for label in (f"{next(self._numbers)}" for _ in range(DOCUMENTS))}
 
     def _with(self, loaded: Documents) -> Corpora:
-        return {CORPUS: self._corpora.get(CORPUS, {}) | loaded}
+        return {**self._corpora, CORPUS: self._corpora.get(CORPUS, {}) | loaded}
+
+    def _found(self) -> Contents:
+        """Of both tenants."""
+        found = self._server.contents(TENANT)
+        moved = self._server.contents(MOVED).corpora
+        found.corpora |= {f"{MOVED}/{name}": documents for name, documents in moved.items()}
+        return found
 
     def _killed_in(self, change: Change) -> bool:
         """Whether it was acknowledged before."""
@@ -225,7 +252,7 @@ def _size(documents: Documents | None) -> str:
     return "absent" if documents is None else f"{len(documents)} documents"
 
 
-KINDS = ("load", "merge", "delete", "history", "manifest", "remove")
+KINDS = ("load", "merge", "delete", "history", "manifest", "import", "remove")
 
 
 def run(points: int, seed: int, folder: Path) -> dict[str, Row]:

@@ -98,10 +98,18 @@ class KillableServer:
         body = json.dumps({"tenant": tenant, "corpus_id": corpus}).encode()
         self._call("/remove_external_corpus", body, "application/json")
 
+    def export(self, tenant: str) -> bytes:
+        """Raises ServerDied or ServerRefused."""
+        return self._call(f"/export?{urllib.parse.urlencode({'tenant': tenant})}")
+
+    def import_(self, archive: bytes) -> None:
+        """Raises ServerDied or ServerRefused."""
+        self._call("/import", archive, "application/octet-stream")
+
     def contents(self, tenant: str) -> Contents:
         """Raises ServerDied."""
         try:
-            archive = self._call(f"/export?{urllib.parse.urlencode({'tenant': tenant})}")
+            archive = self.export(tenant)
         except ServerRefused as refused:
             if "no corpus and no history" in str(refused):
                 return Contents()

@@ -124,7 +124,7 @@ class Server:
             )
         try:
             self._library.open()
-        except (LimitExceeded, OverLimit) as error:
+        except (LimitExceeded, OverLimit, OSError) as error:
             raise StartError(f"data_dir {self._settings.data_directory()}: {error}") from None
         configured = {
             CorpusKey(tenant=corpus.tenant, model=corpus.model, adapter=corpus.adapter, corpus_id=corpus.id): corpus
@@ -142,6 +142,7 @@ class Server:
         self._readiness.stopping()
         try:
             await asyncio.gather(*(stop() for stop in self._stops))
+            await self._loads.stop()
         finally:
             self._loader.close()
             await asyncio.to_thread(self._library.close)
