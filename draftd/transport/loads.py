@@ -55,6 +55,13 @@ class Loads:
         await asyncio.shield(reached)
         return job
 
+    async def stop(self) -> None:
+        """Calls off what is under way, and returns when it has ended."""
+        for job in self.jobs.all():
+            job.cancellation.set()
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
     async def cancel(self, job: Job) -> None:
         """Returns when it has ended: cancelled, or by itself if that was nearer."""
         job.cancellation.set()

@@ -81,6 +81,15 @@ async def test_a_load_goes_on_when_its_caller_has_gone(endpoint: Endpoint, tmp_p
     assert await endpoint.counts() == {"docs": 1}
 
 
+async def test_what_is_under_way_ends_with_the_server(endpoint: Endpoint, reading: "asyncio.Task[Job]") -> None:
+    (job,) = await in_state(endpoint, State.READING)
+    await endpoint.loads.stop()
+    assert job.state is State.CANCELLED
+    with pytest.raises(Cancelled):
+        await reading
+    await endpoint.loads.stop()  # nothing is left to call off
+
+
 async def test_a_client_that_breaks_off_adds_nothing(endpoint: Endpoint) -> None:
     app = admin_app(Admin(endpoint.loads, endpoint.readiness, None, endpoint.engine.incarnation))  # type: ignore[arg-type]
     server = HttpServer(app, "127.0.0.1:0", shutdown_seconds=1.0)
