@@ -20,7 +20,8 @@ def serve(
     ] = None,
     http: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="HTTP endpoint.")] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory of this server alone: lock, sockets, uploads.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory of this server alone: lock, sockets, corpora, histories."),
     ] = None,
     corpus: Annotated[
         list[str] | None, typer.Option(metavar="ID=FILE", help="Corpus to load before ready; may be repeated.")
