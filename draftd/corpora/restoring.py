@@ -1,6 +1,8 @@
 """From what lies on the disk to collections that drafts read: at a start, and of an import."""
 
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from draftd.corpora.histories import HistoryKeeper
 from draftd.corpora.histories import key_of as history_key
@@ -11,6 +13,8 @@ from draftd.corpora.segments import Held, map_segment
 from draftd.observe import facts
 from draftd.storage import CollectionFolder, DamagedError, Manifest, Store
 from draftd.wire import Namespace
+
+MAPPING_THREADS = 4  # every byte of a segment is checked when it is mapped
 
 
 class Restorer:
@@ -25,20 +29,24 @@ class Restorer:
         """At a start. What is damaged is put aside. Raises OverLimit, or what the engine raises for a limit."""
         started = time.monotonic()
         tokens = []
-        for folder in store.open():
-            try:
-                tokens.append(self.restore(folder))
-            except DamagedError as error:
-                store.put_aside(folder.path, str(error))
+        with ThreadPoolExecutor(MAPPING_THREADS, "mapping") as threads:
+            mapping = [(folder, threads.submit(_map_all, self._ledger, folder)) for folder in store.open()]
+            for folder, held in mapping:
+                try:
+                    tokens.append(self._put(folder, held.result()))
+                except DamagedError as error:
+                    store.put_aside(folder.path, str(error))
         facts.collections_restored(len(tokens), sum(tokens), time.monotonic() - started)
 
     def restore(self, folder: CollectionFolder) -> int:
         """How many tokens its segments have. Raises DamagedError, OverLimit, or what the engine raises."""
+        return self._put(folder, _map_all(self._ledger, folder))
+
+    def _put(self, folder: CollectionFolder, held: Sequence[Held]) -> int:
         manifest = folder.manifest
-        if self.has(manifest):
-            raise DamagedError(f"{folder.path}: {manifest} is there already")
-        held = _map_all(self._ledger, folder)
         try:
+            if self.has(manifest):
+                raise DamagedError(f"{folder.path}: {manifest} is there already")
             if manifest.kind == "corpus":
                 self._registry.restore(folder, held)
             else:

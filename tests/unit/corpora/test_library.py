@@ -295,6 +295,16 @@ def test_a_segment_that_is_not_the_manifests_is_damage(how: str, shelf: Shelf) -
     assert len(list((shelf.folder / "quarantine").iterdir())) == 1
 
 
+def test_of_two_folders_for_one_corpus_one_is_put_aside(shelf: Shelf) -> None:
+    shelf.add({"a": [1, 2, 3]})
+    (folder,) = (shelf.folder / "collections").iterdir()
+    shutil.copytree(folder, folder.with_name("copy"))
+    shelf.restart()
+    assert shelf.engine.corpus(NAMESPACE, "docs") == [[1, 2, 3]]
+    assert len(list((shelf.folder / "quarantine").iterdir())) == 1
+    assert shelf.library._workshop.ledger.used() == shelf.engine.corpora[NAMESPACE]["docs"][0].memory_size
+
+
 def test_configured_files_are_read_when_they_changed(shelf: Shelf, tmp_path: Path) -> None:
     file = tmp_path / "docs.jsonl"
     file.write_text('{"token_ids": [1, 2]}\n')
