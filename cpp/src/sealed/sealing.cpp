@@ -59,9 +59,10 @@ std::uint64_t key_of(std::span<const std::int32_t> text, std::size_t start, cons
 // Writes the entries and their keys: a suffix of the reversed text is a context,
 // and the symbol before it is what followed.
 void write_contexts(FileWriter& file, const Header& header, std::span<const std::int32_t> text,
-                    const Alphabet& alphabet) {
-  std::vector<bool> has_follower(text.size());
-  for (std::size_t i = 1; i < text.size(); ++i) has_follower[i] = text[i - 1] != 0;
+                    const Alphabet& alphabet, std::span<const std::uint32_t> document_ends) {
+  std::vector<bool> has_follower(text.size(), true);
+  has_follower[0] = false;
+  for (const std::uint32_t separator : document_ends) has_follower[text.size() - separator] = false;
   LargeArray<std::int32_t> order(text.size());
   sort_suffixes(text, static_cast<std::int32_t>(alphabet.size()), order.all());
 
@@ -111,7 +112,7 @@ void SegmentBuilder::write(const std::string& path) {
 
   const LargeArray<std::int32_t> text = reversed(stream, alphabet);
   s.stream = {};  // its memory is needed for sorting
-  write_contexts(file, header, text.all(), alphabet);
+  write_contexts(file, header, text.all(), alphabet, s.document_ends);
 
   const std::vector<FrequentToken> ranked = most_frequent(text.all(), alphabet);
   file.write(Section::kFrequentTokens, std::span<const FrequentToken>(ranked));
