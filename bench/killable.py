@@ -73,8 +73,15 @@ class KillableServer:
 
     def kill(self) -> None:
         """kill -9."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """As an operator does."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
+            self._process.send_signal(number)
             self._process.wait()
             assert self._process.stdout is not None
             self._process.stdout.close()

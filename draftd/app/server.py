@@ -145,6 +145,8 @@ class Server:
             await self._loads.stop()
         finally:
             self._loader.close()
+            # What finished last is on its way into the histories.
+            await asyncio.to_thread(self._engine.settle, self._settings.listen.shutdown_seconds)
             await asyncio.to_thread(self._library.close)
             self._engine.close()
 

@@ -30,8 +30,9 @@ def drop_documents(workshop: Workshop, collection: Collection, dropped: Selectio
     documents = tokens = 0
     with workshop.turn:
         for held in collection.held:
-            picked = _count_picked(held, dropped)
-            if picked:
+            if held.segment is None:  # an earlier deletion had no room to map it again
+                tokens += _rebuild(workshop, collection, (held,), dropped)
+            elif picked := int(dropped.picks(held.segment.labels(), held.segment.times()).sum()):
                 documents += picked
                 try:
                     tokens += _rebuild(workshop, collection, (held,), dropped)
@@ -39,11 +40,6 @@ def drop_documents(workshop: Workshop, collection: Collection, dropped: Selectio
                     with collection.unmapped(held):
                         tokens += _rebuild(workshop, collection, (held,), dropped)
     return documents, tokens
-
-
-def _count_picked(held: Held, dropped: Selection) -> int:
-    segment = held.segment
-    return 0 if segment is None else int(dropped.picks(segment.labels(), segment.times()).sum())
 
 
 def _rebuild(workshop: Workshop, collection: Collection, old: tuple[Held, ...], dropped: Selection | None) -> int:

@@ -43,7 +43,13 @@ class Upkeep:
             self._wake.wait(self._seconds)
             self._wake.clear()
             if not self._stopping:
-                self._work()
+                self._try()
+
+    def _try(self) -> None:
+        try:
+            self._work()
+        except Exception as error:  # noqa: BLE001 - a defect must not end what keeps histories on the disk
+            facts.call_failed(self._thread.name, error)
 
 
 class Attempts:

@@ -220,6 +220,10 @@ class Engine(Histories):
         """Blocks for at most `timeout` seconds, the interpreter's lock released."""
         return self._core.wait_indexed(ticket, timeout)
 
+    def settle(self, timeout: float) -> bool:
+        """Blocks for at most `timeout` seconds, until all text sent so far is indexed; whether it is."""
+        return self.wait_indexed(self._core.ticket(), timeout)
+
     def indexed_fileno(self) -> int:
         """A new eventfd, readable after indexing made progress; one per waiter. Closed with the engine."""
         return self._core.fileno()

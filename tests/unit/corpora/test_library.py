@@ -254,6 +254,26 @@ def test_a_deletion_without_room_that_fails_leaves_all_as_it_was(shelf: Shelf) -
     assert shelf.library._workshop.ledger.used() == before
 
 
+def test_a_segment_whose_room_was_taken_comes_back_with_the_next_deletion(shelf: Shelf) -> None:
+    shelf.add({"keep": list(range(1000)) * 200, "secret": [7, 7]})
+    shelf.restart(**SMALL)
+    other = shelf.library._workshop.ledger.charge(NAMESPACE)
+    rebuild = shelf.library._loader.rebuild
+
+    def fail(*_args: object, **_kwargs: object) -> object:
+        other.hold(1 << 19)
+        raise LoaderError("no")
+
+    shelf.library._loader.rebuild = fail  # type: ignore[assignment, method-assign]
+    with pytest.raises(OverLimit):
+        shelf.library.delete(ids("secret"))
+    assert shelf.engine.corpus(NAMESPACE, "docs") == []
+    other.release()
+    shelf.library._loader.rebuild = rebuild  # type: ignore[method-assign]
+    shelf.library.delete(ids("secret"))
+    assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200]
+
+
 def test_a_start_below_what_is_on_the_disk_says_which_limit(shelf: Shelf) -> None:
     shelf.add({f"{number}": list(range(1000)) * 100 for number in range(4)})
     with pytest.raises(OverLimit, match=r"limits\.namespace_bytes"):
