@@ -5,7 +5,7 @@
 64 requests of recorded traffic step against a corpus of four segments, every 20 ms, while at the same server a second
 corpus of as many tokens is built, the four and a fifth segment are merged, and the second corpus is removed. Each kind
 of work is compared with the steps before any of it. Work behind the steps is done by one process at a time; the table
-says how much of a core it got while it did not wait for the disk. Ends with status 1 if a p99 is more than twice the idle
+says what of a core it got while it did not wait for the disk. Ends with status 1 if a p99 is more than twice the idle
 one, or if the work got less than 90 % of a core: then the comparison says little.
 """
 
