@@ -10,6 +10,7 @@ import pytest
 from draftd.corpora import Deleted, OverLimit
 from draftd.corpora.merging import MOST_SEGMENTS
 from draftd.corpora.rebuilding import merge
+from draftd.corpora.workshop import _Bench
 from draftd.ingest import Ack, IngestError, LoaderError, Mode, Selection
 from draftd.native import Segment
 from draftd.wire import Namespace
@@ -254,22 +255,29 @@ def test_a_deletion_without_room_that_fails_leaves_all_as_it_was(shelf: Shelf) -
     assert shelf.library._workshop.ledger.used() == before
 
 
-def test_a_segment_whose_room_was_taken_comes_back_with_the_next_deletion(shelf: Shelf) -> None:
+def test_a_segment_whose_room_was_taken_comes_back_with_the_next_deletion(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shelf.add({"keep": list(range(1000)) * 200, "secret": [7, 7]})
     shelf.restart(**SMALL)
     other = shelf.library._workshop.ledger.charge(NAMESPACE)
-    rebuild = shelf.library._loader.rebuild
+    close = _Bench.close
 
     def fail(*_args: object, **_kwargs: object) -> object:
-        other.hold(1 << 19)
         raise LoaderError("no")
 
-    shelf.library._loader.rebuild = fail  # type: ignore[assignment, method-assign]
-    with pytest.raises(OverLimit):
-        shelf.library.delete(ids("secret"))
+    def close_and_take_the_room(bench: _Bench) -> None:
+        close(bench)
+        if bench.charge is not None and shelf.engine.corpus(NAMESPACE, "docs") == []:
+            other.hold(1 << 19)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf.library._loader, "rebuild", fail)
+        patch.setattr(_Bench, "close", close_and_take_the_room)
+        with pytest.raises(OverLimit):
+            shelf.library.delete(ids("secret"))
     assert shelf.engine.corpus(NAMESPACE, "docs") == []
     other.release()
-    shelf.library._loader.rebuild = rebuild  # type: ignore[method-assign]
     shelf.library.delete(ids("secret"))
     assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200]
 
