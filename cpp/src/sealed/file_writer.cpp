@@ -8,14 +8,11 @@
 #include <system_error>
 
 namespace draftd {
-namespace {
-
-constexpr std::size_t kBuffer = std::size_t{1} << 20;
-
-}  // namespace
 
 FileWriter::FileWriter(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), path), buffer_(kBuffer) {}
+    : path_(path),
+      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), path),
+      buffer_(kPiece + sizeof bits_) {}
 
 FileWriter::~FileWriter() {
   if (!finished_) ::unlink(path_.c_str());
@@ -23,16 +20,16 @@ FileWriter::~FileWriter() {
 
 void FileWriter::begin(Section section) {
   place_ = &places_[static_cast<std::size_t>(section)];
-  place_->offset = size_;
+  place_->offset = size();
   checksum_ = Xxh64();
 }
 
 void FileWriter::write_bytes(std::span<const std::uint8_t> bytes) {
   while (!bytes.empty()) {
-    if (used_ == buffer_.size()) flush();
-    const std::size_t taken = std::min(buffer_.size() - used_, bytes.size());
+    const std::size_t taken = std::min(kPiece - used_, bytes.size());
     std::copy_n(bytes.begin(), taken, buffer_.begin() + static_cast<std::ptrdiff_t>(used_));
     used_ += taken;
+    if (used_ == kPiece) write_piece();
     bytes = bytes.subspan(taken);
   }
 }
@@ -46,19 +43,24 @@ void FileWriter::end_packed() {
 
 void FileWriter::end() {
   constexpr std::array<std::uint8_t, kAlignment> kZeros{};
-  const std::uint64_t end = size_ + used_;
-  place_->length = end - place_->offset;
-  write_bytes(std::span(kZeros).first(aligned(end) - end));
-  flush();
+  place_->length = size() - place_->offset;
+  write_bytes(std::span(kZeros).first(aligned(size()) - size()));
+  sum();
   place_->checksum = checksum_.digest();
 }
 
-void FileWriter::flush() {
-  const std::span<const std::uint8_t> bytes = std::span(buffer_).first(used_);
-  checksum_.update(bytes);
-  write_at(size_, bytes);
-  size_ += used_;
-  used_ = 0;
+void FileWriter::sum() {
+  checksum_.update(std::span(buffer_).subspan(summed_, used_ - summed_));
+  summed_ = used_;
+}
+
+void FileWriter::write_piece() {
+  sum();
+  write_at(written_, std::span(buffer_).first(kPiece));
+  written_ += kPiece;
+  used_ -= kPiece;
+  summed_ = used_;
+  std::copy_n(buffer_.begin() + kPiece, used_, buffer_.begin());
 }
 
 void FileWriter::write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
@@ -73,8 +75,9 @@ void FileWriter::write_at(std::uint64_t offset, std::span<const std::uint8_t> by
 
 void FileWriter::finish(Header header) {
   header.places = places_;
-  header.file_size = size_;
+  header.file_size = size();
   header.checksum = checksum_of(header);
+  write_at(written_, std::span(buffer_).first(used_));
   write_at(0, {reinterpret_cast<const std::uint8_t*>(&header), sizeof header});
   if (::fsync(file_.number()) != 0) throw std::system_error(errno, std::generic_category(), path_);
   finished_ = true;

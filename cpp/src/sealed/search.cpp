@@ -27,6 +27,21 @@ struct Probe {
         found(nearest),
         longest(length) {}
 
+  // The entries among which the place is, in the end: numbers [first, last).
+  std::pair<std::uint32_t, std::uint32_t> block() const {
+    const std::uint32_t begin = first == 0 ? 0 : (first - 1) * kSampling;
+    return {begin, std::min(begin + kSampling, static_cast<std::uint32_t>(segment->entry_count))};
+  }
+  // These and their neighbours: what is looked at mostly.
+  std::pair<std::uint32_t, std::uint32_t> surroundings() const {
+    const auto [begin, end] = block();
+    return {std::max(begin, kMargin) - kMargin,
+            std::min(end + kMargin, static_cast<std::uint32_t>(segment->entry_count))};
+  }
+  void fetch_entries() const;
+  void fetch_text() const;
+  void collect();
+
   const Segment::Layout* segment;
   PackedContext context;
   std::uint64_t key;
@@ -121,6 +136,35 @@ class Neighbours {
   Side above_;
 };
 
+void Probe::fetch_entries() const {
+  const auto [begin, end] = surroundings();
+  prefetch_entry(*segment, begin);
+  prefetch_entry(*segment, (begin + end) / 2);
+  prefetch_entry(*segment, end);
+}
+
+void Probe::fetch_text() const {
+  const auto [begin, end] = surroundings();
+  for (std::uint32_t entry = begin; entry < end; ++entry) prefetch_symbols(*segment, segment->entry(entry) - 1);
+}
+
+void Probe::collect() {
+  const auto [begin, end] = block();
+  const std::uint32_t place = partition_point(
+      begin, end - begin, [&](std::uint32_t entry) { return context.compare(segment->entry(entry)).before; });
+  Neighbours neighbours(*segment, context, place);
+  if (longest != nullptr) {
+    *longest = std::max(*longest, neighbours.longest());
+    return;
+  }
+  for (std::uint32_t taken = 0; taken < Nearest::kMost; ++taken) {
+    const std::uint32_t length = neighbours.longest();
+    if (length <= too_short(*found)) return;
+    const std::uint32_t slot = neighbours.take();
+    keep(*found, {segment, slot, age + slot, length, 0});
+  }
+}
+
 void number_ends(Nearest& found) {
   for (std::uint32_t i = found.size; i-- > 0;) {
     Occurrence& occurrence = found.occurrences[i];
@@ -139,7 +183,6 @@ struct NearestSearch::Storage {
   void add(const SegmentSet& set, std::span<const Token> context, Nearest* nearest, std::uint32_t* longest);
   void narrow_by_keys();
   void narrow_by_text();
-  void fetch_entries();
   void collect();
   template <typename IsBefore>
   void search_keys(IsBefore is_before);
@@ -169,7 +212,6 @@ void NearestSearch::add(const SegmentSet& set, std::span<const Token> context, s
 void NearestSearch::run() {
   storage_->narrow_by_keys();
   storage_->narrow_by_text();
-  storage_->fetch_entries();
   storage_->collect();
 }
 
@@ -255,47 +297,16 @@ void NearestSearch::Storage::narrow_by_text() {
   }
 }
 
-// Stage 3: brings in the entries between the last sample before the context
-// and the first behind it, their neighbours, and the text before each.
-void NearestSearch::Storage::fetch_entries() {
-  const auto range = [](const Probe& probe) {
-    const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
-    const auto entries = static_cast<std::uint32_t>(probe.segment->entry_count);
-    return std::pair(std::max(block, kMargin) - kMargin, std::min(block + kSampling + kMargin, entries));
-  };
-  for (const Probe& probe : probes) {
-    const auto [first, last] = range(probe);
-    prefetch_entry(*probe.segment, first);
-    prefetch_entry(*probe.segment, (first + last) / 2);
-    prefetch_entry(*probe.segment, last);
-  }
-  for (const Probe& probe : probes) {
-    const auto [first, last] = range(probe);
-    for (std::uint32_t entry = first; entry < last; ++entry) {
-      prefetch_symbols(*probe.segment, probe.segment->entry(entry) - 1);
-    }
-  }
-}
-
-// Stage 4: the place among those entries, and the nearest to it.
+// Stage 3: the place among the entries between the last sample before the
+// context and the first behind it, and the nearest to it. Few probes ahead, for
+// what is brought in for all at once would drive itself out again.
 void NearestSearch::Storage::collect() {
-  for (Probe& probe : probes) {
-    const Segment::Layout& segment = *probe.segment;
-    const std::uint32_t block = probe.first == 0 ? 0 : (probe.first - 1) * kSampling;
-    const std::uint32_t count = std::min(kSampling, static_cast<std::uint32_t>(segment.entry_count) - block);
-    const std::uint32_t place = partition_point(
-        block, count, [&](std::uint32_t entry) { return probe.context.compare(segment.entry(entry)).before; });
-    Neighbours neighbours(segment, probe.context, place);
-    if (probe.longest != nullptr) {
-      *probe.longest = std::max(*probe.longest, neighbours.longest());
-      continue;
-    }
-    for (std::uint32_t taken = 0; taken < Nearest::kMost; ++taken) {
-      const std::uint32_t length = neighbours.longest();
-      if (length <= too_short(*probe.found)) break;
-      const std::uint32_t slot = neighbours.take();
-      keep(*probe.found, {&segment, slot, probe.age + slot, length, 0});
-    }
+  constexpr std::size_t kEntriesAhead = 16;
+  constexpr std::size_t kTextAhead = 8;
+  for (std::size_t i = 0; i < probes.size() + kEntriesAhead; ++i) {
+    if (i < probes.size()) probes[i].fetch_entries();
+    if (i >= kTextAhead && i - kTextAhead < probes.size()) probes[i - kTextAhead].fetch_text();
+    if (i >= kEntriesAhead) probes[i - kEntriesAhead].collect();
   }
   for (Nearest* nearest : found) number_ends(*nearest);
 }

@@ -23,6 +23,7 @@ MappedFile::MappedFile(const std::string& path) {
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.number(), 0);
   require(mapped != MAP_FAILED);
   data_ = static_cast<const std::uint8_t*>(mapped);
+  ::madvise(mapped, size_, MADV_HUGEPAGE);  // what is read from the disk comes in large pages, where the system can
 }
 
 MappedFile::~MappedFile() {
