@@ -1,5 +1,6 @@
 """A server on a data directory of its own that is killed and started again, and what it holds."""
 
+import http.client
 import json
 import os
 import signal
@@ -133,7 +134,7 @@ class KillableServer:
                 return bytes(reply.read())
         except urllib.error.HTTPError as error:
             raise ServerRefused(error.read().decode(errors="replace")) from None
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise ServerDied(str(error)) from None
 
 
