@@ -119,10 +119,11 @@ void bind_histories(py::module_& module, py::class_<Engine>& engine) {
           py::arg("document_ends"), py::arg("labels"), py::arg("times"), py::arg("now"))
       .def(
           "forget_requests",
-          [](Engine& self, const std::vector<std::uint32_t>& namespaces, const std::vector<std::string>& labels) {
-            return self.forget_requests(namespaces, {labels.begin(), labels.end()});
+          [](Engine& self, const std::vector<std::uint32_t>& namespaces, const std::optional<std::string>& group,
+             const std::vector<std::string>& labels) {
+            return self.forget_requests(namespaces, group, {labels.begin(), labels.end()});
           },
-          py::arg("namespaces"), py::arg("labels"), Unlocked());
+          py::arg("namespaces"), py::arg("group"), py::arg("labels"), Unlocked());
 }
 
 }  // namespace draftd::bindings

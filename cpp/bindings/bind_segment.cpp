@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -103,19 +104,33 @@ py::array_t<std::int32_t> token_ids(const Segment& self) {
 
 py::array_t<std::int64_t> document_ends(const Segment& self) {
   py::array_t<std::int64_t> ends(static_cast<py::ssize_t>(self.documents()));
+  std::int64_t* into = ends.mutable_data();
+  const py::gil_scoped_release release;
   std::int64_t end = 0;
   for (std::size_t i = 0; i < self.documents(); ++i) {
     const SegmentDocument document = self.document(i);
     end += static_cast<std::int64_t>(document.end - document.begin);
-    ends.mutable_data()[i] = end;
+    *into++ = end;
   }
   return ends;
 }
 
 py::array_t<std::int64_t> times(const Segment& self) {
   py::array_t<std::int64_t> times(static_cast<py::ssize_t>(self.documents()));
-  for (std::size_t i = 0; i < self.documents(); ++i) times.mutable_data()[i] = self.document(i).time;
+  std::int64_t* into = times.mutable_data();
+  const py::gil_scoped_release release;
+  for (std::size_t i = 0; i < self.documents(); ++i) *into++ = self.document(i).time;
   return times;
+}
+
+Flags labelled(const Segment& self, const py::list& labels) {
+  const std::vector<std::string_view> views = utf8_of(labels);
+  const std::unordered_set<std::string_view> wanted(views.begin(), views.end());
+  Flags flags(static_cast<py::ssize_t>(self.documents()));
+  bool* into = flags.mutable_data();
+  const py::gil_scoped_release release;
+  for (std::size_t i = 0; i < self.documents(); ++i) *into++ = wanted.contains(self.document(i).label);
+  return flags;
 }
 
 // A label is UTF-8 unless the file was made to do harm.
@@ -182,6 +197,7 @@ void bind_segment(py::module_& module) {
       .def("document_ends", &document_ends)
       .def("labels", &labels)
       .def("times", &times)
+      .def("labelled", &labelled, py::arg("labels"))
       .def("frequent_tokens", &frequent_tokens)
       .def_property_readonly("tokens", &Segment::tokens)
       .def_property_readonly("documents", &Segment::documents)

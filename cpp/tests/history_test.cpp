@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(segments_count_and_the_oldest_goes_first_over_the_limit) {
 BOOST_AUTO_TEST_CASE(forgotten_requests_leave_nothing_behind) {
   OneNamespace one;
   const auto forget = [&](std::uint32_t name_space) {
-    return one.engine.forget_requests(std::vector{name_space}, {"secret"});
+    return one.engine.forget_requests(std::vector{name_space}, std::nullopt, {"secret"});
   };
   one.writer.open(1, {}, {}, "secret");
   one.writer.step(1, 0, ascending(0, 10), 0);
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(forgotten_requests_leave_nothing_behind) {
 BOOST_AUTO_TEST_CASE(a_request_that_is_sent_again_stays_forgotten) {
   OneNamespace one;
   one.writer.open(1, {}, {}, "secret");
-  one.engine.forget_requests(std::vector<std::uint32_t>{0}, {"secret"});
+  one.engine.forget_requests(std::vector<std::uint32_t>{0}, std::nullopt, {"secret"});
   one.writer.share(1, ascending(0, 10), {}, "secret");  // opens the same request anew
   one.engine.index_slice(kAtOnce);
   BOOST_CHECK(one.engine.drain_history().empty());
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(of_a_forgotten_request_half_shared_the_half_is_a_document_t
   OneNamespace one;
   one.writer.share(1, ascending(0, 100), {}, "secret");
   one.engine.index_slice(60);
-  one.engine.forget_requests(std::vector<std::uint32_t>{0}, {"secret"});
+  one.engine.forget_requests(std::vector<std::uint32_t>{0}, std::nullopt, {"secret"});
   one.share(ascending(500, 10), "open");
   const HistoryDocuments frozen = one.freeze();
   BOOST_CHECK((frozen.labels == std::vector<std::string>{"secret", "open"}));
@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(draining_sealing_and_deleting_may_run_beside_steps_and_inde
           engine.publish_history(state.history, {sealed(texts_of(*frozen))}, true, 0.0);
         }
       }
-      engine.forget_requests(std::vector<std::uint32_t>{0}, {"nobody's"});
+      engine.forget_requests(std::vector<std::uint32_t>{0}, std::nullopt, {"nobody's"});
       engine.statistics();
     }
   };

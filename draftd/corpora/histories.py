@@ -14,13 +14,14 @@ from draftd.corpora.rebuilding import drop_documents, merge
 from draftd.corpora.segments import Held
 from draftd.corpora.upkeep import Attempts
 from draftd.corpora.workshop import Workshop
-from draftd.ingest import Selection
+from draftd.ingest import LoaderError, Selection
 from draftd.observe import facts
 from draftd.storage import CollectionFolder, Manifest, Store
 from draftd.wire import HistoryDocuments, HistoryState, Namespace
 
 Key = tuple[Namespace, str]  # the namespace, and the group, "" for its own history
 
+SETTLE_SECONDS = 60.0  # that a deletion waits for the indexing behind the steps
 LATE = 0.25  # of max_age: a segment is rebuilt without what is too old no more often than this
 
 
@@ -65,7 +66,7 @@ class HistoryKeeper:
     def of(self, owner: Namespace) -> dict[Key, Collection]:
         """Those of the tenant's model and adapter; with a tokenizer stated, only its own."""
         with self._lock:
-            return {key: collection for key, collection in self._histories.items() if _is_of(key, owner)}
+            return {key: collection for key, collection in self._histories.items() if owner.covers(key[0])}
 
     def flush(self) -> None:
         """What finished before this call is on the disk on return, but for what a log line says."""
@@ -74,7 +75,7 @@ class HistoryKeeper:
                 key = (documents.namespace, documents.group)
                 try:
                     self._journal(key, documents)
-                except OSError as error:
+                except Exception as error:  # noqa: BLE001 - the other histories' documents were drained too
                     self._incomplete.add(key)
                     facts.journal_failed(named(key), error)
 
@@ -97,7 +98,10 @@ class HistoryKeeper:
         Raises OverLimit, LoaderError."""
         owner = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
         with self._workshop.turn:
-            forgotten = self._engine.forget_requests(selection.tenant, selection.request_ids or ())
+            forgotten = self._engine.forget_requests(owner, selection.group, selection.request_ids or ())
+            # What was closed before is in a head now, where it is found.
+            if not self._engine.settle(SETTLE_SECONDS):
+                raise LoaderError(f"finished requests were not indexed within {SETTLE_SECONDS:.0f} s; try again")
             self.flush()
             gone = [
                 self._delete(key, selection, generation, unshared=forgotten > 0)
@@ -112,7 +116,7 @@ class HistoryKeeper:
         collection = self._collection(key, last)
         if unshared or self._may_be_in_heads(key, collection, selection):
             for sealed in self._seal_heads(key, last, selection):
-                picked = selection.picks(sealed.labels, sealed.times)
+                picked = selection.picks(sealed.times, sealed.labelled)
                 documents += int(picked.sum())
                 tokens += len(sealed.token_ids) - len(without(sealed, picked).token_ids)
         of_segments = drop_documents(self._workshop, collection, selection)
@@ -170,7 +174,7 @@ class HistoryKeeper:
             return None
         self._frozen[key] = frozen
         started = time.monotonic()
-        kept = frozen if dropped is None else without(frozen, dropped.picks(frozen.labels, frozen.times))
+        kept = frozen if dropped is None else without(frozen, dropped.picks(frozen.times, frozen.labelled))
         collection = self._collection(key, frozen.generation)
         self._make_segment(collection, kept)
         del self._frozen[key]
@@ -222,12 +226,12 @@ class HistoryKeeper:
         with collection.lock:
             journals = collection.folder.journals().items()
             documents = [unpack(*key, generation, payloads) for generation, payloads in journals]
-        return any(selection.picks(each.labels, each.times).any() for each in documents)
+        return any(selection.picks(each.times, each.labelled).any() for each in documents)
 
     def _heads(self, owner: Namespace) -> dict[Key, int]:
         """The generations of the live heads of an owner's histories, also of those with nothing on the disk yet."""
         live = {(state.namespace, state.group): state.generation for state in self._engine.histories()}
-        return dict.fromkeys(self.of(owner), 0) | {key: number for key, number in live.items() if _is_of(key, owner)}
+        return dict.fromkeys(self.of(owner), 0) | {key: number for key, number in live.items() if owner.covers(key[0])}
 
     def _seal_heads(self, key: Key, last: int, dropped: Selection | None) -> list[HistoryDocuments]:
         """Seals all heads up to the generation `last`; returns what was in them."""
@@ -241,14 +245,6 @@ class HistoryKeeper:
 
 def key_of(manifest: Manifest) -> Key:
     return (manifest.namespaces()[0], manifest.name)
-
-
-def _is_of(key: Key, owner: Namespace) -> bool:
-    """With no tokenizer stated: any."""
-    namespace, _ = key
-    return owner.tokenizer in (None, namespace.tokenizer) and (
-        (owner.tenant, owner.model, owner.adapter) == (namespace.tenant, namespace.model, namespace.adapter)
-    )
 
 
 def named(key: Key) -> str:
@@ -267,6 +263,6 @@ def _delete_from_journals(key: Key, collection: Collection, selection: Selection
     with collection.lock:
         for generation, payloads in collection.folder.journals().items():
             documents = unpack(*key, generation, payloads)
-            picked = selection.picks(documents.labels, documents.times)
+            picked = selection.picks(documents.times, documents.labelled)
             if picked.any():
                 collection.folder.rewrite_journal(generation, [pack(without(documents, picked))])

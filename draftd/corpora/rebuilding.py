@@ -32,7 +32,7 @@ def drop_documents(workshop: Workshop, collection: Collection, dropped: Selectio
         for held in collection.held:
             if held.segment is None:  # an earlier deletion had no room to map it again
                 tokens += _rebuild(workshop, collection, (held,), dropped)
-            elif picked := int(dropped.picks(held.segment.labels(), held.segment.times()).sum()):
+            elif picked := int(dropped.picks(held.segment.times(), held.segment.labelled).sum()):
                 documents += picked
                 try:
                     tokens += _rebuild(workshop, collection, (held,), dropped)

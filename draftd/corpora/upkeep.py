@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 from draftd.corpora.problem import OverLimit
-from draftd.ingest import IngestError, LoaderError
 from draftd.observe import facts
 
 NICENESS = 10  # steps of drafting go first
@@ -65,7 +64,7 @@ class Attempts:
             work()
         except OverLimit as error:
             facts.limit_reached(what, str(error))
-        except (LoaderError, IngestError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - what is behind it in the round must not wait for it
             facts.maintenance_failed(what, error)
         else:
             self._resting.pop(what, None)

@@ -77,12 +77,14 @@ class Histories:
             now=self._clock(),
         )
 
-    def forget_requests(self, tenant: str, request_ids: Sequence[str]) -> int:
+    def forget_requests(self, owner: Namespace, group: str | None, request_ids: Sequence[str]) -> int:
         """Open requests of these ids, and closed ones that are not shared yet, leave nothing behind; how many.
 
-        What they shared before is in a head or a segment, under their ids: freeze and rebuild without it.
+        Those of the owner's model and adapter; with a tokenizer stated, only its own; with a group, only those that
+        would leave it to that group's history ("": to the namespace's own). What they shared before is in a head or a
+        segment, under their ids: freeze and rebuild without it.
         """
-        return self._core.forget_requests(self._namespaces.of_tenant(tenant), list(request_ids))
+        return self._core.forget_requests(self._namespaces.of(owner), group, list(request_ids))
 
     def _named(self, documents: native.HistoryDocuments) -> HistoryDocuments:
         return HistoryDocuments(

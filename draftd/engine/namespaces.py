@@ -60,10 +60,10 @@ class Namespaces:
         with self._lock:
             return self._names[number]
 
-    def of_tenant(self, tenant: str) -> list[int]:
-        """Numbers of the tenant's namespaces."""
+    def of(self, owner: Namespace) -> list[int]:
+        """Numbers of those of a tenant's model and adapter; with a tokenizer stated, only its own."""
         with self._lock:
-            return [entry.number for namespace, entry in self._entries.items() if namespace.tenant == tenant]
+            return [entry.number for namespace, entry in self._entries.items() if owner.covers(namespace)]
 
     def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:
         """Requests of that tenant and model ("*": any) state this tokenizer, or none. The first that fits counts."""

@@ -75,10 +75,11 @@ class Opener:
 
 def _check_fields(sync: DraftSync) -> None:
     """Raises ValueError naming the field."""
-    try:
-        check_label(sync.request_id)
-    except ValueError as error:
-        raise ValueError(f"request_id: {error}") from None
+    for field in ("request_id", "group"):
+        try:
+            check_label(getattr(sync, field))
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from None
     if sync.shape not in list(Shape):
         raise ValueError(f"shape: {sync.shape} is no Shape")
     if sync.share not in list(Share):

@@ -9,5 +9,5 @@ def checked_label(place: str, label: str) -> str:
     try:
         check_label(label)
     except ValueError as error:
-        raise IngestError(f"{place}: {error}") from None
+        raise IngestError(f"{place}: id {error}") from None
     return label

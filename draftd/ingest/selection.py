@@ -1,11 +1,16 @@
 """Which documents a deletion means."""
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from draftd.ingest.problem import IngestError
+
+# In unix seconds, in the year 2106: milliseconds, taken for seconds, would be a time after every document.
+LATEST_TIME = 2**32 - 1
 
 
 class Selection(BaseModel):
@@ -34,13 +39,29 @@ class Selection(BaseModel):
             raise ValueError("group and request_ids are of a history; documents of a corpus have document_ids")
         return self
 
-    def picks(self, labels: Sequence[str], times: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the documents are meant; in a corpus a label is the document's id, in a history its request's."""
+    def picks(
+        self, times: NDArray[np.int64], labelled: Callable[[list[str]], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """Which of the documents are meant; `labelled` tells which of them have one of the labels it is given.
+
+        In a corpus a label is the document's id, in a history its request's."""
         meant = np.ones(len(times), np.bool_)
         names = self.request_ids if self.history else self.document_ids
         if names is not None:
-            wanted = frozenset(names)
-            meant &= np.fromiter((label in wanted for label in labels), np.bool_, len(times))
+            meant &= labelled(list(names))
         if self.older_than is not None:
             meant &= times < self.older_than
         return meant
+
+
+def parsed_selection(fields: dict[str, Any]) -> Selection:
+    """What a caller asks for. Raises IngestError that names the field."""
+    try:
+        selection = Selection(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise IngestError(f"{place}: {first['msg']}" if place else first["msg"].removeprefix("Value error, ")) from None
+    if selection.older_than is not None and not 0 <= selection.older_than <= LATEST_TIME:
+        raise IngestError(f"older_than: {selection.older_than} should be a time in unix seconds")
+    return selection

@@ -81,7 +81,7 @@ def rebuild(job: RebuildJob, reporter: Reporter) -> Built:
         for segment in segments:
             keep = np.ones(segment.documents, np.bool_)
             if job.dropped is not None:
-                keep &= ~job.dropped.picks(segment.labels(), segment.times())
+                keep &= ~job.dropped.picks(segment.times(), segment.labelled)
             builder.add_segment(segment, keep)
             reporter.count.documents, reporter.count.tokens = builder.documents, builder.tokens
         return _write(builder, job.result, reporter)

@@ -73,6 +73,8 @@ class Segment:
     def labels(self) -> list[str]: ...
     def times(self) -> NDArray[np.int64]:
         """Unix seconds."""
+    def labelled(self, labels: list[str]) -> NDArray[np.bool_]:
+        """Which documents have one of these labels; what `labels()` would tell, without Python's lock."""
     def frequent_tokens(self) -> list[tuple[int, int]]:
         """The 24 most frequent (token, count), ties to the more recent."""
     @property
@@ -279,7 +281,7 @@ class Engine:
     ) -> None:
         """Adds documents that were drained in an earlier life. RuntimeError when some of this life wait to be
         drained, ValueError for columns that don't fit together."""
-    def forget_requests(self, namespaces: list[int], labels: list[str]) -> int:
+    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> int:
         """Requests with these labels leave nothing behind; returns how many."""
 
 def catalogue() -> dict[str, dict[str, int]]:

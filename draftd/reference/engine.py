@@ -69,6 +69,9 @@ class Entry:
     label: str = ""
     """Of what it leaves behind."""
 
+    group: str = ""
+    """Of the history that it leaves it to; empty: the namespace's own."""
+
     forgotten: bool = False
     """It leaves nothing behind."""
 
@@ -150,7 +153,9 @@ class Engine(Histories):
         self._last_seen[key[0]] = now
         if transition.status is Status.OK and transition.session:
             forgotten = before is not None and before.forgotten and before.label == label
-            entry = Entry(transition.session, namespace, now, label=label, forgotten=forgotten)
+            options = opening.options
+            group = options.group if options.share is Share.GROUP else ""
+            entry = Entry(transition.session, namespace, now, label=label, group=group, forgotten=forgotten)
             self._entries[key] = entry
             self._carry_out(transition.effects, entry)
             self._index_inline(key, entry)
@@ -168,8 +173,8 @@ class Engine(Histories):
             self._last_seen[key[0]] = now
             self._figures.count_closed(entry.acceptance)
             shared = [effect for effect in transition.effects if isinstance(effect, ShareText)]
-            group, text = (shared[0].group, shared[0].text) if shared else ("", ())
-            self._jobs.append(ShareJob(entry.namespace, group, text, entry.label, time, entry.forgotten))
+            text = shared[0].text if shared else ()
+            self._jobs.append(ShareJob(entry.namespace, entry.group, text, entry.label, time, entry.forgotten))
             del self._entries[key]
         return transition.status
 
@@ -282,11 +287,15 @@ class Engine(Histories):
         entry.queued = entry.own.unindexed > 0
         return worked, not entry.queued
 
-    def forget_requests(self, namespaces: list[int], labels: list[str]) -> int:
+    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> int:
         homes = [self._namespaces[number] for number in namespaces]
         closed = [job for job in self._jobs if isinstance(job, ShareJob)]
         requests: list[Entry | ShareJob] = [*self._entries.values(), *closed]
-        named = [request for request in requests if request.namespace in homes and request.label in labels]
+        named = [
+            request
+            for request in requests
+            if request.namespace in homes and request.label in labels and group in (None, request.group)
+        ]
         forgotten = [request for request in named if not request.forgotten]
         for request in forgotten:
             request.forgotten = True

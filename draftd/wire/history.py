@@ -25,6 +25,11 @@ class HistoryDocuments:
     labels: Sequence[str]
     times: NDArray[np.int64]
 
+    def labelled(self, labels: Sequence[str]) -> NDArray[np.bool_]:
+        """Which documents have one of these labels."""
+        wanted = frozenset(labels)
+        return np.fromiter((label in wanted for label in self.labels), np.bool_, len(self.labels))
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryState:

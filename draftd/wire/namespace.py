@@ -27,6 +27,12 @@ class Namespace:
         if self.tokenizer == "":
             raise ValueError("namespace: tokenizer is empty; give its fingerprint, or None for token ids as they are")
 
+    def covers(self, namespace: "Namespace") -> bool:
+        """As the owner of namespaces: whether that is one of its own. With no tokenizer stated, of any tokenizer."""
+        return self.tokenizer in (None, namespace.tokenizer) and (
+            (self.tenant, self.model, self.adapter) == (namespace.tenant, namespace.model, namespace.adapter)
+        )
+
     def __str__(self) -> str:
         parts = [f"{self.tenant}/{self.model}"]
         if self.tokenizer is not None:

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from draftd.client.local import LocalClient
@@ -55,7 +55,8 @@ class World:
         self.stop()
         shutil.rmtree(self.folder)
 
-    def play(self, loads: list[list[Document]], outputs: list[Document]) -> None:
+    def play(self, loads: list[list[Document]], outputs: list[Document], *, wait: bool = True) -> None:
+        """Without waiting, the outputs may still be on their way into the history when it returns."""
         for documents in loads:
             if documents:
                 body = self.folder / "body.jsonl"
@@ -67,13 +68,14 @@ class World:
             opened = self.client.open(label, [9])
             self.client.commit({opened: tokens})
             opened.close()
-        self.client.open("fence", [9], wait=True).close()
+        if wait:
+            self.client.open("fence", [9], wait=True).close()
 
-    def delete(self) -> None:
+    def delete(self, of_history: dict[str, object]) -> None:
         place = {"tenant": "acme", "model": "m"}
         if self.library.token_counts(NAMESPACE):
             self.library.delete(Selection.model_validate({**place, "corpus_id": "docs", "document_ids": SECRETS}))
-        self.library.delete(Selection.model_validate({**place, "history": True, "request_ids": SECRETS}))
+        self.library.delete(Selection.model_validate({**place, "history": True, **of_history}))
 
     def seal(self) -> None:
         """So that the kept part of the history has one form, whatever was deleted beside it."""
@@ -100,16 +102,32 @@ CONTEXTS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=6), max_siz
 
 
 @settings(max_examples=25)
-@given(LOADS, st.lists(DOCUMENTS, max_size=4), CONTEXTS)
+@given(
+    loads=LOADS,
+    outputs=st.lists(DOCUMENTS, max_size=4),
+    times=st.sampled_from([1, 20_000]),
+    wait=st.booleans(),
+    of_history=st.sampled_from([{"request_ids": SECRETS}, {}, {"older_than": 2**40}]),
+    contexts=CONTEXTS,
+)
+@example(
+    loads=[], outputs=[("keep-1", [0] * 12)], times=20_000, wait=False, of_history={}, contexts=[[0, 0]]
+)  # most of it is not indexed yet when it is deleted
 def test_drafts_are_as_if_it_had_never_been(
-    loads: list[list[Document]], outputs: list[Document], contexts: list[list[int]]
+    loads: list[list[Document]],
+    outputs: list[Document],
+    times: int,
+    wait: bool,
+    of_history: dict[str, object],
+    contexts: list[list[int]],
 ) -> None:
     world, without = World(), World()
+    outputs = [(label, tokens * times) for label, tokens in outputs]
     try:
-        world.play(loads, outputs)
-        world.delete()
+        world.play(loads, outputs, wait=wait)
+        world.delete(of_history)
         world.seal()
-        without.play([kept(documents) for documents in loads], kept(outputs))
+        without.play([kept(documents) for documents in loads], kept(outputs) if "request_ids" in of_history else [])
         without.seal()
         assert world.drafts(contexts) == without.drafts(contexts)
         assert b"secret" not in world.bytes_on_disk()

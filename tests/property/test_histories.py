@@ -77,7 +77,7 @@ class HistoriesAgree(EnginesAgree):
                 case "freeze":
                     self.freeze(namespace, "")
                 case _:
-                    self.forget([namespace], [options["label"]])
+                    self.forget([namespace], None, [options["label"]])
 
     @rule(namespace=namespaces, group=groups)
     def merge(self, namespace: int, group: str) -> None:
@@ -112,9 +112,14 @@ class HistoriesAgree(EnginesAgree):
         }
         assert outcome(self.native.restore_history, restored) == outcome(self.twin.restore_history, restored)
 
-    @rule(namespaces=st.lists(st.integers(0, 1), unique=True), labels=st.lists(labels, unique=True))
-    def forget(self, namespaces: list[int], labels: list[str]) -> None:
-        assert self.native.forget_requests(namespaces, labels) == self.twin.forget_requests(namespaces, labels)
+    @rule(
+        namespaces=st.lists(st.integers(0, 1), unique=True),
+        group=st.one_of(st.none(), groups),
+        labels=st.lists(labels, unique=True),
+    )
+    def forget(self, namespaces: list[int], group: str | None, labels: list[str]) -> None:
+        forgotten = self.native.forget_requests(namespaces, group, labels)
+        assert forgotten == self.twin.forget_requests(namespaces, group, labels)
 
     @invariant()
     def states_agree(self) -> None:

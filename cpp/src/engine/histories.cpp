@@ -37,6 +37,9 @@ void cut_off(HistoryDocuments& documents) {
   documents.tokens.resize(documents.document_end.empty() ? 0 : static_cast<std::size_t>(documents.document_end.back()));
 }
 
+// The group of the history that is the namespace's own.
+const std::string kOwnHistory;
+
 }  // namespace
 
 std::deque<HistoryKey> Engine::Storage::history_keys() const {
@@ -173,13 +176,15 @@ void Engine::restore_history(const HistoryDocuments& documents, double now) {
   }
 }
 
-std::size_t Engine::forget_requests(std::span<const std::uint32_t> name_spaces,
+std::size_t Engine::forget_requests(std::span<const std::uint32_t> name_spaces, const std::optional<std::string>& group,
                                     const std::unordered_set<std::string>& labels) {
   Storage& s = *storage_;
   std::size_t requests = 0;
   const auto forget = [&](SessionEntry& entry) {
+    const RequestOptions& options = entry.session.options();
+    const std::string& history = options.share == Share::kGroup ? options.group : kOwnHistory;
     const bool named = std::find(name_spaces.begin(), name_spaces.end(), entry.name_space) != name_spaces.end();
-    if (!named || entry.forgotten || !labels.contains(entry.label)) return;
+    if (!named || (group && *group != history) || entry.forgotten || !labels.contains(entry.label)) return;
     entry.forgotten = true;
     ++requests;
   };

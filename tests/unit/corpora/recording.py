@@ -97,7 +97,10 @@ class RecordingEngine:
         history.generation = max(history.generation, documents.generation)
         history.head += rows(documents)
 
-    def forget_requests(self, tenant: str, request_ids: Sequence[str]) -> int:
+    def settle(self, timeout: float) -> bool:
+        return True
+
+    def forget_requests(self, owner: Namespace, group: str | None, request_ids: Sequence[str]) -> int:
         found = self.unshared & set(request_ids)
         self.unshared -= found
         return len(found)

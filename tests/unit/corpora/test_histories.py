@@ -250,6 +250,16 @@ def test_a_journal_that_cant_be_written_costs_no_more_than_durability(
     assert shelf.engine.history(NAMESPACE) == [[1]]
 
 
+def test_a_history_that_cant_be_journalled_costs_the_others_nothing(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf.engine.finish(NAMESPACE, [1], "secret", group="no name\n")  # which the engine refuses to begin with
+    shelf.engine.finish(NAMESPACE, [2], "kept", group="zoo")
+    flush(shelf)
+    assert "a restart would lose the last outputs" in caplog.text
+    assert b"kept" in b"".join(path.read_bytes() for path in shelf.folder.rglob("journal-*"))
+
+
 def no_space(*_: object) -> object:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from draftd.corpora.upkeep import Upkeep
+from draftd.corpora.upkeep import Attempts, Upkeep
 
 
 def test_a_defect_is_logged_and_the_work_goes_on(caplog: pytest.LogCaptureFixture) -> None:
@@ -39,3 +39,18 @@ def test_stopped_before_its_start_it_never_runs() -> None:
     upkeep.stop()
     upkeep.start()
     upkeep.stop()
+
+
+def test_one_thing_that_fails_keeps_no_other_from_its_turn(caplog: pytest.LogCaptureFixture) -> None:
+    attempts = Attempts()
+    done = []
+
+    def defect() -> None:
+        done.append("defect")
+        raise ZeroDivisionError("a defect")
+
+    for _ in range(2):
+        attempts.run("the first", defect)
+        attempts.run("the second", lambda: done.append("second"))
+    assert done == ["defect", "second", "second"]  # what failed rests a while
+    assert "the first: maintenance failed" in caplog.text

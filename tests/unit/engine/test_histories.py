@@ -1,6 +1,7 @@
 """What an engine says of its histories, by the names that requests gave."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +87,13 @@ def test_a_head_gives_way_to_its_segment(engine: Engine, tmp_path: Path) -> None
     assert drafted(engine, ACME, [1, 2, 3]) == []
 
 
-def test_only_the_tenants_requests_are_forgotten(engine: Engine) -> None:
+def test_only_the_owners_requests_are_forgotten(engine: Engine) -> None:
     with LocalClient(engine, ACME) as acme, LocalClient(engine, RIVAL) as rival:
         requests = [client.open("cmpl-1", [1], wait=True) for client in (acme, rival)]
-        assert engine.forget_requests("acme", ["cmpl-1", "cmpl-2"]) == 1
-        assert engine.forget_requests("nobody", ["cmpl-1"]) == 0
+        for other in (Namespace("nobody"), replace(ACME, model="other"), replace(ACME, adapter="other")):
+            assert engine.forget_requests(other, None, ["cmpl-1"]) == 0
+        assert engine.forget_requests(ACME, "a group", ["cmpl-1"]) == 0
+        assert engine.forget_requests(ACME, None, ["cmpl-1", "cmpl-2"]) == 1
         for request in requests:
             request.commit([2, 3])
             request.close()
@@ -131,9 +134,13 @@ def test_columns_that_do_not_fit_are_not_restored(engine: Engine, columns: dict[
     assert engine.drain_history() == []
 
 
-@pytest.mark.parametrize("request_id", ["x" * 257, "two\nlines"])
-def test_a_request_id_that_can_not_be_a_label_is_refused(engine: Engine, request_id: str) -> None:
+@pytest.mark.parametrize("name", ["x" * 257, "two\nlines"])
+@pytest.mark.parametrize("of_group", [False, True])
+def test_a_name_that_can_not_be_kept_is_refused(engine: Engine, name: str, of_group: bool) -> None:
     with LocalClient(engine, ACME) as client:
-        client.open(request_id, [1], wait=True)
+        if of_group:
+            client.open("request", [1], group=name, share="group", wait=True)
+        else:
+            client.open(name, [1], wait=True)
     assert engine.statistics().row_errors["INVALID_ARGUMENT"] > 0
     assert engine.statistics().sessions == 0
