@@ -11,6 +11,7 @@ import yaml
 from pydantic import ByteSize, TypeAdapter
 
 from draftd.config import Settings, load_settings
+from draftd.transport.loads import PARALLEL_LOADS
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "sidecar.yaml"
 # The first with native sidecars switched on, the one that made them stable, and one that is newer than both.
@@ -63,19 +64,20 @@ def test_the_drafter_is_a_native_sidecar(sidecar: Manifest) -> None:
     assert sidecar["args"] == ["serve"]
 
 
-def test_the_socket_lies_in_a_volume_in_memory_that_both_containers_mount(
+def test_the_socket_lies_in_a_volume_that_both_containers_mount(
     pod: Manifest, sidecar: Manifest, settings: Settings
 ) -> None:
     (volume,) = pod["volumes"]
-    assert volume["emptyDir"]["medium"] == "Memory"
     (engine,) = pod["containers"]
     for container in (sidecar, engine):
         assert {"name": volume["name"], "mountPath": str(settings.data_dir)} in container["volumeMounts"]
 
 
-def test_the_volume_holds_the_longest_upload(pod: Manifest, settings: Settings) -> None:
-    size = size_in_bytes(pod["volumes"][0]["emptyDir"]["sizeLimit"])
-    assert size > settings.corpora.max_body_bytes
+def test_the_volume_is_on_disk_and_holds_segments_and_uploads(pod: Manifest, settings: Settings) -> None:
+    directory = pod["volumes"][0]["emptyDir"]
+    assert "medium" not in directory  # in memory, segments would count twice
+    uploads = PARALLEL_LOADS * settings.corpora.max_upload_bytes
+    assert size_in_bytes(directory["sizeLimit"]) > 2 * settings.limits.process_bytes + uploads
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -104,11 +106,11 @@ def test_the_pod_meets_the_restricted_security_standard(pod: Manifest) -> None:
         assert not {"privileged", "runAsUser", "runAsNonRoot", "seccompProfile"} & own.keys()
 
 
-def test_memory_has_room_for_requests_history_and_one_largest_corpus(sidecar: Manifest, settings: Settings) -> None:
+def test_memory_has_room_for_all_that_is_limited(sidecar: Manifest, settings: Settings) -> None:
     resources = sidecar["resources"]
     assert resources["requests"]["memory"] == resources["limits"]["memory"]
-    largest_corpus = 40 * settings.corpora.max_tokens  # 40 bytes per indexed token
-    assert settings.engine.memory_limit + largest_corpus < size_in_bytes(resources["limits"]["memory"])
+    limits = settings.engine.memory_limit + settings.limits.process_bytes
+    assert limits < size_in_bytes(resources["limits"]["memory"])
 
 
 def test_a_core_is_held_ready_and_never_throttled(sidecar: Manifest) -> None:
