@@ -7,7 +7,7 @@ from importlib.metadata import version
 import typer
 
 from draftd.cli import corpus, serve, show
-from draftd.cli.failure import Failure
+from draftd.cli.failure import Failure, Interrupted
 
 _commands = typer.Typer(
     name="draftd",
@@ -42,7 +42,7 @@ def main() -> None:
             sys.stderr.write(f"draftd: {message}\n")
         status = error.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        status = 130  # what a shell says of a command that Ctrl-C ended
+        status = Interrupted.exit_code
     except BrokenPipeError:
         # Who read our output has gone. Python would complain once more when it closes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

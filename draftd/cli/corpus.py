@@ -1,34 +1,23 @@
-"""corpus add, list, remove, delete, export, import: what a running server drafts from, over HTTP."""
+"""corpus add, list, remove, export, import: what a running server drafts from, over HTTP."""
 
-import json
-import time
 import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftd.cli.failure import Failure, failing_on
+from draftd.cli.address import Adapter, Model, Tenant, Tokenizer, Url, namespace, post, server
+from draftd.cli.delete import delete
+from draftd.cli.failure import failing_on
 from draftd.cli.http import HttpError, call, download
 from draftd.cli.options import ConfigFile
-from draftd.config import ConfigError, load_settings
+from draftd.observe.words import counted
 
 commands = typer.Typer(help="External corpora of a running server.", no_args_is_help=True)
-
-CHUNK = 1 << 20  # bytes
-
-Url = Annotated[
-    str | None,
-    typer.Option("--http", metavar="URL", help="The server; default: listen.http of the config and environment."),
-]
-Tenant = Annotated[str, typer.Option(help="Tenant it belongs to.")]
-Model = Annotated[str, typer.Option(help="Model it belongs to.")]
-Adapter = Annotated[str, typer.Option(help="Adapter it belongs to.")]
-Tokenizer = Annotated[
-    str | None, typer.Option(metavar="FINGERPRINT", help="Tokenizer it belongs to; default: the model's, or none.")
-]
 
 
 @commands.command("add")
@@ -38,7 +27,7 @@ def add(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help=".jsonl, .parquet, .txt, .npz or .npy files, also with .gz or .zst, and folders of texts.",
+            help=".jsonl, .parquet, .npz, .npy, .txt or .md files, also with .gz or .zst, and folders of texts.",
         ),
     ],
     new: Annotated[bool, typer.Option("--new", help="Fail if there is such a corpus already.")] = False,
@@ -52,10 +41,11 @@ def add(
     """Add the documents of all files, or none of them, to a corpus; drafts use them when this returns."""
     from draftd.cli.upload import Upload, UploadError
 
-    query = _namespace(tenant, model, adapter, tokenizer) | ({"mode": "create"} if new else {})
+    query = namespace(tenant, model, adapter, tokenizer) | ({"mode": "create"} if new else {})
     with failing_on(HttpError, UploadError, OSError):
-        job = Upload(_server(http, config), corpus_id, query).run(files)
-    typer.echo(f"{job['documents']} documents with {job['tokens']} tokens are added to corpus {corpus_id!r}")
+        job = Upload(server(http, config), corpus_id, query).run(files)
+    added = f"{counted(job['documents'], 'document')} with {counted(job['tokens'], 'token')}"
+    typer.echo(f"added {added} to corpus {corpus_id!r}")
 
 
 @commands.command("list")
@@ -68,9 +58,12 @@ def list_corpora(
     config: ConfigFile = None,
 ) -> None:
     """List the corpora of a tenant's model."""
-    query = urllib.parse.urlencode(_namespace(tenant, model, adapter, tokenizer))
+    query = urllib.parse.urlencode(namespace(tenant, model, adapter, tokenizer))
     with failing_on(HttpError):
-        reply = call(f"{_server(http, config)}/list_external_corpora?{query}")
+        reply = call(f"{server(http, config)}/list_external_corpora?{query}")
+    if not reply["corpus_token_counts"]:
+        typer.echo(f"tenant {tenant!r} has no corpus for model {model!r}", err=True)
+        return
     table = Table("corpus", "tokens")
     table.columns[1].justify = "right"
     for corpus_id, tokens in reply["corpus_token_counts"].items():
@@ -89,40 +82,11 @@ def remove(
     config: ConfigFile = None,
 ) -> None:
     """Remove a corpus; no draft uses it when this returns."""
-    _post(
-        "remove_external_corpus", {"corpus_id": corpus_id} | _namespace(tenant, model, adapter, tokenizer), http, config
-    )
+    fields = {"corpus_id": corpus_id} | namespace(tenant, model, adapter, tokenizer)
+    post(server(http, config), "remove_external_corpus", fields)
 
 
-@commands.command("delete")
-def delete(
-    corpus_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Name of the corpus; none: with --history.")
-    ] = None,
-    document: Annotated[list[str] | None, typer.Option(metavar="ID", help="Document of it; may be repeated.")] = None,
-    history: Annotated[bool, typer.Option("--history", help="Delete from what finished requests left.")] = False,
-    group: Annotated[str | None, typer.Option(help="Group of the history; default: all of them.")] = None,
-    request: Annotated[list[str] | None, typer.Option(metavar="ID", help="Request of it; may be repeated.")] = None,
-    older_than: Annotated[float | None, typer.Option(metavar="SECONDS", help="Only what is older.")] = None,
-    http: Url = None,
-    tenant: Tenant = "default",
-    model: Model = "default",
-    adapter: Adapter = "",
-    tokenizer: Tokenizer = None,
-    config: ConfigFile = None,
-) -> None:
-    """Delete documents: no draft has their text, and the disk doesn't hold it, when this returns."""
-    if not history and document is None and older_than is None:
-        raise Failure("say what to delete: --document or --older-than; `draftd corpus remove` removes a whole corpus")
-    given: dict[str, Any] = {
-        "corpus_id": corpus_id,
-        "document_ids": document,
-        "group": group,
-        "request_ids": request,
-        "older_than": None if older_than is None else int(time.time() - older_than),
-    }
-    fields = {name: value for name, value in given.items() if value is not None} | {"history": history}
-    _post("delete_documents", fields | _namespace(tenant, model, adapter, tokenizer), http, config)
+commands.command("delete")(delete)
 
 
 @commands.command("export")
@@ -136,17 +100,12 @@ def export(
     config: ConfigFile = None,
 ) -> None:
     """Write the corpora and histories of a tenant's model to one file."""
-    query = urllib.parse.urlencode(_namespace(tenant, model, adapter, tokenizer))
-    part = archive.with_name(f"{archive.name}.part")
-    with failing_on(HttpError, OSError), download(f"{_server(http, config)}/export?{query}") as reply:
-        with part.open("wb") as file:
-            while chunk := reply.read(CHUNK):
-                file.write(chunk)
-            size = file.tell()
-        if size != int(reply.headers["content-length"]):
-            raise HttpError(f"{archive}: the connection broke after {size} bytes")
-        part.replace(archive)
-    typer.echo(f"{archive}: {size} bytes")
+    query = urllib.parse.urlencode(namespace(tenant, model, adapter, tokenizer))
+    with failing_on(HttpError, OSError), _replacing(archive) as file:
+        for part in download(f"{server(http, config)}/export?{query}"):
+            file.write(part)
+        size = file.tell()
+    typer.echo(f"{archive}: {counted(size, 'byte')}")
 
 
 @commands.command("import")
@@ -158,27 +117,18 @@ def import_(
     """Add what was exported, under the names that it had."""
     with failing_on(HttpError, OSError), archive.open("rb") as file:
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(archive.stat().st_size)}
-        reply = call(f"{_server(http, config)}/import", file, headers)
+        reply = call(f"{server(http, config)}/import", file, headers)
     typer.echo(reply["message"])
 
 
-def _post(path: str, fields: dict[str, Any], http: str | None, config: Path | None) -> None:
-    with failing_on(HttpError):
-        reply = call(f"{_server(http, config)}/{path}", json.dumps(fields).encode())
-    typer.echo(reply["message"])
-
-
-def _namespace(tenant: str, model: str, adapter: str, tokenizer: str | None) -> dict[str, str]:
-    stated = {} if tokenizer is None else {"tokenizer": tokenizer}
-    return {"tenant": tenant, "model": model, "adapter": adapter} | stated
-
-
-def _server(url: str | None, config: Path | None) -> str:
-    if url is not None:
-        return url.rstrip("/") if "://" in url else f"http://{url}"
-    with failing_on(ConfigError):
-        address = load_settings(config).listen.http
-    if not address:
-        raise Failure("the config turns HTTP off; give the server with --http")
-    host, _, port = address.rpartition(":")
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """What is written becomes the file when the context is left without an error."""
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        try:
+            yield file
+        except BaseException:
+            part.unlink()
+            raise
+    part.replace(path)

@@ -10,6 +10,12 @@ class Failure(Exception):
     exit_code = 1
 
 
+class Interrupted(Failure):
+    """Ctrl-C ended the command; the text says what it left."""
+
+    exit_code = 130  # what a shell says of a command that Ctrl-C ended
+
+
 @contextmanager
 def failing_on(*errors: type[Exception]) -> Iterator[None]:
     """Turns errors whose text is for a person into a Failure."""

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from draftd.cli.failure import in_words
+from draftd.observe.words import counted
 
+PART = 1 << 20  # bytes
 JSON = {"Content-Type": "application/json"}
 
 
@@ -36,24 +38,30 @@ def call(
     return fields
 
 
-@contextmanager
-def download(url: str, timeout: float = 600.0) -> Iterator[http.client.HTTPResponse]:
-    """The body of the reply, to be read within the context."""
+def download(url: str, timeout: float = 600.0) -> Iterator[bytes]:
+    """The body of the reply, in parts. Raises HttpError, also when it ends too early."""
     with _answered(urllib.request.Request(url), timeout) as reply:
-        yield reply
+        size = 0
+        while part := reply.read(PART):
+            size += len(part)
+            yield part
+        if size != int(reply.headers["content-length"]):
+            raise HttpError(f"{url.partition('?')[0]}: the connection broke after {counted(size, 'byte')}")
 
 
 @contextmanager
 def _answered(request: urllib.request.Request, timeout: float) -> Iterator[http.client.HTTPResponse]:
-    url = request.full_url
+    url = request.full_url.partition("?")[0]
     try:
         with urllib.request.urlopen(request, timeout=timeout) as reply:
             yield reply
     except urllib.error.HTTPError as error:
         raise HttpError(_said(url, error)) from None
     except urllib.error.URLError as error:
-        reason = error.reason
-        raise HttpError(f"{url}: {in_words(reason) if isinstance(reason, Exception) else reason}") from None
+        reason = in_words(error.reason) if isinstance(error.reason, Exception) else error.reason
+        raise HttpError(f"{request.type}://{request.host}: {reason}; is a server running there?") from None
+    except http.client.RemoteDisconnected:
+        raise HttpError(f"{url}: the server ended before it answered") from None
     except http.client.BadStatusLine:
         raise HttpError(f"{url}: not an HTTP server") from None
     except (OSError, http.client.HTTPException) as error:

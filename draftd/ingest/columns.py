@@ -19,6 +19,7 @@ from draftd.ingest.labels import checked_label
 from draftd.ingest.problem import IngestError
 from draftd.ingest.readers.arrays import in_runs
 from draftd.ingest.readers.limits import ReadLimits, too_many_tokens
+from draftd.observe.words import counted
 
 COLUMNS = {"token_ids": "<i4", "document_ends": "<i8", "labels": "u1", "label_ends": "<i8", "times": "<i8"}
 
@@ -74,7 +75,7 @@ def read_columns(folder: Path, limits: ReadLimits) -> Iterator[Ids]:
         raise too_many_tokens("token_ids", limits.max_tokens)
     _check_ends("document_ends", ends, len(ids), "token_ids")
     if len(times) not in (0, len(ends)):
-        raise IngestError(f"times: {len(times)} for {len(ends)} documents")
+        raise IngestError(f"times: {len(times)} for {counted(len(ends), 'document')}")
     written = times.astype(np.int64, copy=False) if len(times) else None
     labels = _labels(columns["labels"], columns["label_ends"], len(ends))
     yield from in_runs(Ids(ids, ends.astype(np.int64, copy=False), "document {}".format, labels, written))
@@ -98,7 +99,7 @@ def _labels(content: NDArray[np.integer], ends: NDArray[np.integer], documents: 
     if not len(ends) and not len(content):
         return None
     if len(ends) != documents:
-        raise IngestError(f"label_ends: {len(ends)} for {documents} documents")
+        raise IngestError(f"label_ends: {len(ends)} for {counted(documents, 'document')}")
     _check_ends("label_ends", ends, len(content), "labels")
     packed = content.tobytes()
     labels = []

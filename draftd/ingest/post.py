@@ -42,7 +42,7 @@ class PostedCorpus:
             with open_below(self._directories, file_path) as file:
                 position.expect(os.fstat(file.fileno()).st_size)
                 position.watch(file)
-                yield from read_file(file_path, file, limits)
+                yield from read_file(file_path, file, limits, label=Path(file_path).name)
             return
         for number, text in enumerate(self._list("documents")):
             if not isinstance(text, str):

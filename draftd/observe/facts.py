@@ -5,6 +5,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter
 
+from draftd.observe.words import counted
+
 _log = logging.getLogger("draftd")
 
 # Counters of facts; the figures of the engine come from it when they are asked for (metrics.py).
@@ -36,7 +38,7 @@ def tokenizer_known(tenant: str, model: str, path: Path, fingerprint: str, vocab
 
 def corpus_published(key: str, tokens: int, seconds: float) -> None:
     _LOADS.labels("published").inc()
-    _log.info("corpus %s published: %d tokens in %.2f s", key, tokens, seconds)
+    _log.info("corpus %s published: %s in %.2f s", key, counted(tokens, "token"), seconds)
 
 
 def corpus_refused(why: str) -> None:
@@ -51,31 +53,41 @@ def corpus_failed(error: BaseException) -> None:
 
 def corpus_removed(key: str, tokens: int) -> None:
     _REMOVALS.inc()
-    _log.info("corpus %s removed: %d tokens", key, tokens)
+    _log.info("corpus %s removed: %s", key, counted(tokens, "token"))
 
 
 def collections_restored(count: int, tokens: int, seconds: float) -> None:
-    _log.info("%d collections restored: %d tokens in %.2f s", count, tokens, seconds)
+    _log.info("%s restored: %s in %.2f s", counted(count, "collection"), counted(tokens, "token"), seconds)
 
 
 def history_sealed(key: str, tokens: int, seconds: float) -> None:
     _SEALED.inc()
-    _log.info("%s: %d tokens sealed in %.2f s", key, tokens, seconds)
+    _log.info("%s: %s sealed in %.2f s", key, counted(tokens, "token"), seconds)
 
 
 def segments_merged(key: str, segments: int, tokens: int, seconds: float) -> None:
     _MERGES.inc()
-    _log.info("%s: %d segments merged into one of %d tokens in %.2f s", key, segments, tokens, seconds)
+    _log.info(
+        "%s: %s merged into one of %s in %.2f s", key, counted(segments, "segment"), counted(tokens, "token"), seconds
+    )
 
 
 def documents_deleted(key: str, documents: int, seconds: float) -> None:
     _DELETED.inc(documents)
-    _log.info("%s: %d documents deleted in %.2f s", key, documents, seconds)
+    _log.info("%s: %s deleted in %.2f s", key, counted(documents, "document"), seconds)
 
 
 def documents_expired(key: str, documents: int, why: str) -> None:
     _EXPIRED.inc(documents)
-    _log.info("%s: %d documents expired: %s", key, documents, why)
+    _log.info("%s: %s expired: %s", key, counted(documents, "document"), why)
+
+
+def namespace_exported(namespace: str, size: int) -> None:
+    _log.info("namespace %s exported: %s", namespace, counted(size, "byte"))
+
+
+def archive_imported(what: str) -> None:
+    _log.info("archive imported: %s", what)
 
 
 def limit_reached(what: str, why: str) -> None:
@@ -85,6 +97,14 @@ def limit_reached(what: str, why: str) -> None:
 
 def maintenance_failed(key: str, error: BaseException) -> None:
     _log.error("%s: maintenance failed and is tried again: %s", key, error)
+
+
+def cleanup_failed(what: str, error: BaseException) -> None:
+    _log.error("%s: what is left over can't be removed yet, and is tried again: %s", what, error)
+
+
+def change_unfinished(key: str, error: BaseException) -> None:
+    _log.error("%s: changed, but drafts or files lag behind, and are tried again: %s", key, error)
 
 
 def quarantined(path: Path, why: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any, NoReturn, TypeVar
 
 import grpc
 import grpc.aio
-from pydantic import ValidationError
 
 from draftd.corpora import OverLimit
 from draftd.engine import LimitExceeded
@@ -17,6 +16,7 @@ from draftd.ingest import Ack, Cancelled, IngestError, LoadColumns, LoaderError,
 from draftd.ingest.columns import ColumnsWriter
 from draftd.ingest.jobs import Job
 from draftd.ingest.post import corpus_key
+from draftd.ingest.selection import parsed_selection
 from draftd.observe import facts
 from draftd.observe.readiness import Readiness
 from draftd.transport.http_body import SILENCE
@@ -166,10 +166,7 @@ def _selection(request: DeleteRequest) -> Selection:
     for name in ("document_ids", "request_ids"):
         if request.HasField(name):
             fields[name] = tuple(getattr(request, name).names)
-    try:
-        return Selection(**fields)
-    except ValidationError as error:
-        raise IngestError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+    return parsed_selection(fields)
 
 
 async def _abort(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:

@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from draftd.ingest import IngestError, Selection
+from draftd.ingest import Selection
 from draftd.ingest.post import json_object, owner, refuse_unknown_fields
+from draftd.ingest.selection import parsed_selection
+from draftd.observe import facts
 from draftd.observe.readiness import Readiness
+from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, success
 from draftd.transport.http_body import body_in_file, small_body
 from draftd.transport.http_query import query_fields
@@ -36,8 +38,8 @@ class Archive:
         async def call() -> Response:
             fields = json_object(await small_body(request))
             refuse_unknown_fields(fields, tuple(Selection.model_fields))
-            deleted = await asyncio.to_thread(self._library.delete, _selection(fields))
-            message = f"{deleted.documents} documents with {deleted.tokens} tokens are deleted"
+            deleted = await asyncio.to_thread(self._library.delete, parsed_selection(fields))
+            message = f"deleted {counted(deleted.documents, 'document')} with {counted(deleted.tokens, 'token')}"
             return success({"message": message, "documents": deleted.documents, "tokens": deleted.tokens})
 
         return await self._answers.of(request, call)
@@ -48,6 +50,7 @@ class Archive:
             async with self._turn:
                 archive = tempfile.TemporaryFile(dir=self._library.scratch)  # noqa: SIM115 - closed when sent
                 await asyncio.to_thread(self._library.export, namespace, archive)
+            facts.namespace_exported(str(namespace), archive.tell())
             length = {"content-length": str(archive.tell())}
             return StreamingResponse(_content(archive), media_type=MEDIA_TYPE, headers=length)
 
@@ -60,12 +63,13 @@ class Archive:
                     archive = Path(folder) / "archive"
                     await body_in_file(request, archive, self._most, "corpora.max_upload_bytes", lambda _: None)
                     imported = await asyncio.to_thread(self._library.import_, archive)
-            message = (
-                f"{imported.corpora} corpora and {imported.histories} histories with {imported.tokens} tokens "
-                "are imported"
+            what = (
+                f"{counted(imported.corpora, 'corpus', 'corpora')} and "
+                f"{counted(imported.histories, 'history', 'histories')} with {counted(imported.tokens, 'token')}"
             )
+            facts.archive_imported(what)
             fields = {"corpora": imported.corpora, "histories": imported.histories, "tokens": imported.tokens}
-            return success({"message": message, **fields})
+            return success({"message": f"imported {what}", **fields})
 
         return await self._answers.of(request, call)
 
@@ -75,12 +79,3 @@ async def _content(archive: IO[bytes]) -> AsyncIterator[bytes]:
         archive.seek(0, os.SEEK_SET)
         while chunk := await asyncio.to_thread(archive.read, CHUNK):
             yield chunk
-
-
-def _selection(fields: dict[str, object]) -> Selection:
-    try:
-        return Selection.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise IngestError(f"{place}: {first['msg']}" if place else first["msg"].removeprefix("Value error, ")) from None

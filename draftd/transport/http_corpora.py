@@ -10,6 +10,7 @@ from draftd.ingest import Ack, IngestError, LoadPost, LoadRequest, Mode
 from draftd.ingest.jobs import Job
 from draftd.ingest.post import corpus_key, json_object, owner, refuse_unknown_fields
 from draftd.observe.readiness import Readiness
+from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, success
 from draftd.transport.http_body import body_in_file, small_body
 from draftd.transport.http_query import query_fields
@@ -39,7 +40,7 @@ class Corpora:
             return success(
                 {
                     "corpus_id": job.key.corpus_id,
-                    "message": f"corpus {job.key} holds {job.tokens} tokens",
+                    "message": f"corpus {job.key} holds {counted(job.tokens, 'token')}",
                     "loaded_token_count": job.tokens,
                 }
             )
@@ -61,7 +62,7 @@ class Corpora:
     async def list(self, request: Request) -> Response:
         async def call() -> Response:
             fields = query_fields(request, ("tenant", "model", "adapter", "tokenizer"))
-            counts = self._loads.library.token_counts(owner(fields))
-            return success({"corpus_token_counts": counts, "message": f"{len(counts)} corpora"})
+            counts = dict(sorted(self._loads.library.token_counts(owner(fields)).items()))
+            return success({"corpus_token_counts": counts, "message": counted(len(counts), "corpus", "corpora")})
 
         return await self._listed.of(request, call)

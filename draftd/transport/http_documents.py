@@ -10,6 +10,7 @@ from draftd.ingest import Ack, IngestError, LoadRequest, LoadUpload, Mode
 from draftd.ingest.jobs import Job
 from draftd.ingest.post import corpus_key, owner
 from draftd.observe.readiness import Readiness
+from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, NotFound, Shape, success
 from draftd.transport.http_body import body_in_file
 from draftd.transport.http_query import choice, query_fields
@@ -56,7 +57,7 @@ class Documents:
     async def jobs(self, request: Request) -> Response:
         async def call() -> Response:
             jobs = [_shape(job) for job in self._loads.jobs.all()]
-            return success({"message": f"{len(jobs)} jobs", "jobs": jobs})
+            return success({"message": counted(len(jobs), "job"), "jobs": jobs})
 
         return await self._answers.of(request, call)
 
@@ -94,7 +95,8 @@ def _endings(request: Request) -> str:
 
 
 def _message(job: Job) -> str:
-    return f"job {job.id} is {job.state}: {job.problem or f'{job.documents} documents, {job.tokens} tokens'}"
+    made = f"{counted(job.documents, 'document')}, {counted(job.tokens, 'token')}"
+    return f"job {job.id} is {job.state}: {job.problem or made}"
 
 
 def _shape(job: Job) -> Shape:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -13,52 +14,63 @@ from draftd.ingest.readers.jsonl import read_jsonl
 from draftd.ingest.readers.limits import ReadLimits
 from draftd.ingest.readers.parquet import read_parquet
 from draftd.ingest.readers.position import Position
-from draftd.ingest.readers.texts import read_text, read_text_below, text_files
+from draftd.ingest.readers.texts import read_text, text_files
 
 _READERS: dict[str, Callable[[IO[bytes], ReadLimits], Iterator[Piece]]] = {
     ".jsonl": read_jsonl,
     ".parquet": read_parquet,
-    ".txt": read_text,
     ".npz": read_npz,
     ".npy": read_npy,
 }
-ENDINGS = f"{', '.join(_READERS)}, each also with .gz or .zst"
+TEXT_ENDINGS = (".txt", ".md")
+ENDINGS = f"the ending says what a file holds: {', '.join((*_READERS, *TEXT_ENDINGS))}, each also with .gz or .zst"
 
 
-def read_file(name: str, file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
+def read_file(name: str, file: IO[bytes], limits: ReadLimits, label: str) -> Iterator[Piece]:
     """Documents of an open file, read as they are asked for; the ending of `name` says what it holds.
 
-    Raises IngestError."""
+    `label`: the id of a text, which can't hold one. Raises IngestError, which names the place in the file."""
     inner, stream = unpacked(name, file, limits)
-    read = _READERS.get(Path(inner).suffix.lower())
-    if read is None:
-        raise IngestError(f"{name}: the ending says what a file holds: {ENDINGS}")
-    return read(stream, limits)
+    ending = Path(inner).suffix.lower()
+    if ending in TEXT_ENDINGS:
+        return iter((read_text("the file", stream, label),))
+    if ending not in _READERS:
+        raise IngestError(ENDINGS)
+    return _READERS[ending](stream, limits)
 
 
 def read_path(path: Path, limits: ReadLimits, position: Position) -> Iterator[Piece]:
-    """Documents of a file, or of all texts below a folder. Raises IngestError."""
-    try:
-        if path.is_dir():
-            yield from _read_folder(path, position)
-        else:
-            yield from read_upload(path, path.name, limits, position)
-    except OSError as error:
-        raise IngestError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    """Documents of a file, or of all texts below a folder. Raises IngestError, which names the place below `path`."""
+    if path.is_dir():
+        yield from _read_folder(path, position)
+    else:
+        yield from read_upload(path, path.name, limits, position, label=path.name)
 
 
-def read_upload(path: Path, name: str, limits: ReadLimits, position: Position) -> Iterator[Piece]:
-    """Documents of a file as if it were called `name`. Raises IngestError or OSError."""
-    with path.open("rb") as file:
+def read_upload(path: Path, name: str, limits: ReadLimits, position: Position, label: str = "") -> Iterator[Piece]:
+    """Documents of a file as if it were called `name`; a text's id is `label`. Raises IngestError."""
+    with _failing_at(""), path.open("rb") as file:
         position.expect(os.fstat(file.fileno()).st_size)
         position.watch(file)
-        yield from read_file(name, file, limits)
+        yield from read_file(name, file, limits, label)
 
 
 def _read_folder(folder: Path, position: Position) -> Iterator[Piece]:
     paths = text_files(folder)
-    position.expect(sum(path.stat().st_size for path in paths))
     for path in paths:
-        with path.open("rb") as file:
+        with _failing_at(f"{path.relative_to(folder).as_posix()}: "):
+            position.expect(path.stat().st_size)
+    for path in paths:
+        label = path.relative_to(folder).as_posix()
+        with _failing_at(f"{label}: "), path.open("rb") as file:
             position.watch(file)
-            yield read_text_below(folder, path, file)
+            yield read_text(label, file, label)
+
+
+@contextmanager
+def _failing_at(place: str) -> Iterator[None]:
+    """An error of the operating system is one of the file at that place."""
+    try:
+        yield
+    except OSError as error:
+        raise IngestError(f"{place}{(error.strerror or str(error)).lower()}") from None

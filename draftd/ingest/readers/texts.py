@@ -1,19 +1,13 @@
 """Plain text: one file is one document; a folder holds as many as there are files below it."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from draftd.ingest.documents import Piece, Text
+from draftd.ingest.documents import Text
 from draftd.ingest.labels import checked_label
 from draftd.ingest.problem import IngestError
-from draftd.ingest.readers.limits import LONGEST_TEXT, ReadLimits
-
-
-def read_text(file: IO[bytes], _limits: ReadLimits) -> Iterator[Piece]:
-    """Raises IngestError."""
-    yield Text("the file", _content("the file", file))
+from draftd.ingest.readers.limits import LONGEST_TEXT
 
 
 def text_files(folder: Path) -> list[Path]:
@@ -26,10 +20,9 @@ def text_files(folder: Path) -> list[Path]:
     return found
 
 
-def read_text_below(folder: Path, path: Path, file: IO[bytes]) -> Text:
-    """A file of a folder; its id is its path there. Raises IngestError."""
-    label = checked_label(str(path), path.relative_to(folder).as_posix())
-    return Text(label, _content(label, file), label)
+def read_text(place: str, file: IO[bytes], label: str) -> Text:
+    """All of a file; `label` is its id. Raises IngestError."""
+    return Text(place, _content(place, file), checked_label(place, label))
 
 
 def _content(place: str, file: IO[bytes]) -> str:

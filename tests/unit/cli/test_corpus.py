@@ -2,8 +2,10 @@
 
 import json
 import os
+import pty
 import re
 import signal
+import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ import pytest
 
 from tests.faults.process import until
 from tests.unit.cli.processes import COMMAND, SECONDS, Served, draftd, environment, only_line, serving
-from tests.unit.ingest.formats import PACKED, WRITTEN, npy
+from tests.unit.ingest.formats import PACKED, WRITTEN, npy, npz, table
 from tests.unit.ingest.posts import word_tokenizer
 
 Server = tuple[str, ...]  # the options that name it
@@ -50,7 +52,7 @@ def test_documents_are_added_listed_and_removed(server: Server, tmp_path: Path) 
     (tmp_path / "more.jsonl").write_text('{"token_ids": [4, 5]}\n')
     files = (tmp_path / "ids.npz", tmp_path / "more.jsonl")
     added = draftd("corpus", "add", "docs", *files, *server)
-    assert added.stdout == "3 documents with 5 tokens are added to corpus 'docs'\n", added.stderr
+    assert added.stdout == "added 3 documents with 5 tokens to corpus 'docs'\n", added.stderr
     assert tokens(server) == {"docs": 5}
     assert tokens((*server, "--model", "other")) == {}
     assert draftd("corpus", "add", "docs", *files, *server).returncode == 0
@@ -83,16 +85,58 @@ def test_a_folder_of_texts_is_added_and_one_of_them_deleted(served: Served, tmp_
     assert draftd("corpus", "add", "docs", tmp_path / "texts", *server).returncode == 0
     assert tokens(server) == {"docs": 6}
     deleted = draftd("corpus", "delete", "docs", "--document", "a.txt", *server)
-    assert deleted.stdout == "1 documents with 2 tokens are deleted\n", deleted.stderr
+    assert deleted.stdout == "deleted 1 document with 2 tokens\n", deleted.stderr
     assert tokens(server) == {"docs": 4}
     nothing = draftd("corpus", "delete", "docs", "--older-than", "3600", *server)
-    assert nothing.stdout == "0 documents with 0 tokens are deleted\n", nothing.stderr
-    assert "say what to delete" in only_line(draftd("corpus", "delete", "docs", *server))
-    assert "request_ids are of a history" in only_line(
-        draftd("corpus", "delete", "docs", "--document", "x", "--request", "r", *server)
-    )
+    assert nothing.stdout == "deleted 0 documents with 0 tokens\n", nothing.stderr
     history = draftd("corpus", "delete", "--history", "--request", "r", *server)
-    assert history.stdout == "0 documents with 0 tokens are deleted\n", history.stderr
+    assert history.stdout == "deleted 0 documents with 0 tokens\n", history.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ([], "say where to delete: give the ID of a corpus, or --history"),
+        (["docs", "--history"], "give the ID of a corpus, or --history, and not both"),
+        (["--document", "x"], "say where to delete"),
+        (["docs"], "say what to delete: --document or --older-than"),
+        (["docs", "--request", "r"], "--request and --group go with --history"),
+        (["docs", "--group", "g", "--document", "x"], "--request and --group go with --history"),
+        (["--history", "--document", "x"], "--document goes with a corpus"),
+        (["docs", "--older-than", "-60"], "'--older-than': Input should be greater than or equal to 0"),
+        (["--history", "--older-than", "-1"], "'--older-than': Input should be greater than or equal to 0"),
+        (["docs", "--older-than", "nan"], "'--older-than': Input should be a valid integer"),
+        (
+            ["--history"],
+            "this deletes everything that requests of tenant 'default' and model 'default' left: give --yes",
+        ),
+    ],
+)
+def test_a_deletion_that_does_not_say_what_it_means_is_refused(given: list[str], complaint: str) -> None:
+    """Before any server is asked."""
+    assert complaint in only_line(draftd("corpus", "delete", *given, "--http", "127.0.0.1:1"))
+
+
+def test_an_age_beyond_all_times_picks_nothing(server: Server, tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.arange(7))
+    assert draftd("corpus", "add", "docs", tmp_path / "ids.npy", *server).returncode == 0
+    deleted = draftd("corpus", "delete", "docs", "--older-than", str(10**30), *server)
+    assert deleted.stdout == "deleted 0 documents with 0 tokens\n", deleted.stderr
+
+
+def test_a_whole_history_is_deleted_after_a_question_or_with_yes(server: Server) -> None:
+    command = [*COMMAND, "corpus", "delete", "--history", *server]
+    for answer, status in ((b"n\n", 1), (b"y\n", 0)):
+        terminal, end = pty.openpty()
+        with subprocess.Popen(command, stdin=end, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            os.write(terminal, answer)
+            out, error = process.communicate(timeout=SECONDS)
+        os.close(end)
+        os.close(terminal)
+        assert process.returncode == status
+        assert b"Delete everything that requests of tenant" in error
+        assert (b"nothing is deleted" in error, b"deleted 0 documents" in out) == (status == 1, status == 0)
+    assert draftd("corpus", "delete", "--history", "--yes", *server).returncode == 0
 
 
 def test_a_namespace_moves_as_one_file(server: Server, tmp_path: Path) -> None:
@@ -103,7 +147,7 @@ def test_a_namespace_moves_as_one_file(server: Server, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("archive")] == ["archive"]
     assert draftd("corpus", "remove", "docs", *server).returncode == 0
     imported = draftd("corpus", "import", tmp_path / "archive", *server[:2])
-    assert "1 corpora" in imported.stdout, imported.stderr
+    assert "1 corpus and 0 histories" in imported.stdout, imported.stderr
     assert "7 tokens" in imported.stdout
     assert tokens(server) == {"docs": 7}
     (tmp_path / "archive").write_bytes(b"something else")
@@ -114,6 +158,8 @@ def test_a_namespace_moves_as_one_file(server: Server, tmp_path: Path) -> None:
     ("name", "content", "complaint"),
     [
         ("absent.jsonl", None, "absent.jsonl: No such file or directory"),
+        ("absent.txt", None, "absent.txt: no such file or directory"),
+        ("latin.txt", b"ab\xff", "latin.txt: the file is not UTF-8 at byte 2"),
         ("docs.csv", "", "docs.csv: the ending says what a file holds"),
         ("docs.jsonl", "", "the corpus is empty"),
         ("docs.jsonl", '{"token_ids": [1]}\n{"token_ids": 1}\n', "line 2: Expected `array | null`"),
@@ -121,21 +167,34 @@ def test_a_namespace_moves_as_one_file(server: Server, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
-    name: str, content: str | None, complaint: str, server: Server, tmp_path: Path
+    name: str, content: str | bytes | None, complaint: str, server: Server, tmp_path: Path
 ) -> None:
     if content is not None:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     assert complaint in only_line(draftd("corpus", "add", "docs", tmp_path / name, *server))
     assert tokens(server) == {}
 
 
-def test_of_several_files_one_that_is_wrong_is_named_and_nothing_is_added(
-    server: Server, served: Served, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("bad.jsonl", b'{"token_ids": [1]}\n{"token_ids": [1.5]}\n', "line 2: Expected `int`"),
+        ("bad.jsonl", b'{"token_ids": [1]}\n\n{"token_ids": [1, -2]}\n', "line 3, token 1: id -2 is outside"),
+        ("bad.jsonl.gz", PACKED[".gz"](b'\n{"token_ids": [-1]}\n'), "line 2, token 0: id -1 is outside"),
+        ("bad.npz", npz(token_ids=[1, 2, -3], doc_offsets=[0, 1, 3]), "document 1, token 1: id -3 is outside"),
+        ("bad.parquet", table(token_ids=[[], [1], [-4]]), "row 3, token 0: id -4 is outside"),
+        ("bad.npy", npy(np.array([-5])), "the array, token 0: id -5 is outside"),
+        ("bad.md", b"ab\xff", "the file is not UTF-8 at byte 2"),
+        ("bad.csv", b"", "the ending says what a file holds"),
+    ],
+)
+def test_of_several_files_one_that_is_wrong_is_named_with_the_place_and_nothing_is_added(
+    name: str, content: bytes, complaint: str, server: Server, served: Served, tmp_path: Path
 ) -> None:
     (tmp_path / "good.jsonl").write_text('{"token_ids": [1]}\n')
-    (tmp_path / "bad.jsonl").write_text('{"token_ids": [1]}\n{"token_ids": [1.5]}\n')
-    failed = draftd("corpus", "add", "docs", tmp_path / "good.jsonl", tmp_path / "bad.jsonl", *server)
-    assert "bad.jsonl: line 2: Expected `int`" in only_line(failed)
+    (tmp_path / name).write_bytes(content)
+    failed = draftd("corpus", "add", "docs", tmp_path / "good.jsonl", tmp_path / name, tmp_path / "good.jsonl", *server)
+    assert only_line(failed).startswith(f"draftd: {tmp_path / name}: {complaint}")
     assert tokens(server) == {}
     until(lambda: jobs(served)[-1]["state"] == "failed")
 
@@ -143,8 +202,48 @@ def test_of_several_files_one_that_is_wrong_is_named_and_nothing_is_added(
 def test_a_server_that_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text('{"token_ids": [1]}\n')
     failed = draftd("corpus", "add", "docs", tmp_path / "docs.jsonl", "--http", "http://127.0.0.1:1")
-    assert "127.0.0.1:1/corpora/docs/documents" in only_line(failed)
-    assert "Connection refused" in only_line(failed)
+    assert only_line(failed) == "draftd: http://127.0.0.1:1: Connection refused; is a server running there?"
+    for url in ("http://[::1", "127.0.0.1:x", "ftp://127.0.0.1", ""):
+        failed = draftd("corpus", "list", "--http", url)
+        assert only_line(failed) == f"draftd: --http {url!r}: should be like http://127.0.0.1:8470"
+
+
+def test_a_server_that_ends_before_it_answers_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        command = [*COMMAND, "corpus", "list", "--http", url]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment({})) as process:
+            connection, _ = listening.accept()
+            connection.recv(65536)
+            connection.close()
+            error = process.communicate(timeout=SECONDS)[1]
+    assert error == f"draftd: {url}/list_external_corpora: the server ended before it answered\n"
+
+
+def test_no_corpora_are_said_in_words(server: Server) -> None:
+    listed = draftd("corpus", "list", *server)
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert listed.stderr == f"tenant {server[-1]!r} has no corpus for model 'default'\n"
+
+
+def test_a_text_is_deleted_by_the_name_of_its_file(served: Served, tmp_path: Path) -> None:
+    server = ("--http", served.endpoints["http"], "--tenant", "text", "--model", "named")
+    (tmp_path / "a.md").write_text("the cat")
+    (tmp_path / "b.txt.gz").write_bytes(PACKED[".gz"](b"sat on"))
+    for name in ("a.md", "b.txt.gz"):
+        assert draftd("corpus", "add", "docs", tmp_path / name, *server).returncode == 0
+    deleted = draftd("corpus", "delete", "docs", "--document", "a.md", *server)
+    assert deleted.stdout == "deleted 1 document with 2 tokens\n", deleted.stderr
+    assert tokens(server) == {"docs": 2}
+
+
+def test_an_archive_that_cannot_be_written_is_named_as_the_file_it_is(server: Server, tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.arange(7))
+    assert draftd("corpus", "add", "docs", tmp_path / "ids.npy", *server).returncode == 0
+    absent = tmp_path / "absent" / "archive"
+    assert only_line(draftd("corpus", "export", absent, *server)).startswith(f"draftd: {absent}.part: No such file")
+    assert "has no corpus" in only_line(draftd("corpus", "export", tmp_path / "archive", *server, "--model", "other"))
+    assert [path.name for path in tmp_path.iterdir()] == ["ids.npy"]
 
 
 def test_an_interrupted_upload_adds_nothing(server: Server, served: Served, tmp_path: Path) -> None:
@@ -158,6 +257,8 @@ def test_an_interrupted_upload_adds_nothing(server: Server, served: Served, tmp_
     ):
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 130
+        assert process.stderr is not None
+        assert "interrupted while sending; only what is sent whole is added" in process.stderr.read()
     until(lambda: jobs(served)[-1]["state"] == "failed")
     assert tokens(server) == {}
 

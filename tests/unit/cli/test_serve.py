@@ -110,7 +110,7 @@ def test_a_configured_tokenizer_turns_text_to_ids_and_is_what_requests_must_stat
     ):
         server = ("--http", served.endpoints["http"])
         added = draftd("corpus", "add", "docs", tmp_path / "docs.jsonl", *server, "--tenant", "acme")
-        assert added.stdout == "1 documents with 4 tokens are added to corpus 'docs'\n", added.stderr
+        assert added.stdout == "added 1 document with 4 tokens to corpus 'docs'\n", added.stderr
         refused = draftd("corpus", "add", "docs", tmp_path / "docs.jsonl", *server)
         assert "none is configured for tenant 'default'" in only_line(refused)
         draft = client.open("request", [1, 2], wait=True).draft(budget=4)

@@ -103,6 +103,8 @@ async def test_documents_are_deleted_by_their_ids(start: Start, connect: Connect
         assert (history.documents, history.tokens) == (0, 0)
         code, message = await refused(connection.delete(DeleteRequest()))
         assert (code, message) == (grpc.StatusCode.INVALID_ARGUMENT, "give either corpus_id or history = true")
+        _, message = await refused(connection.delete(DeleteRequest(corpus_id="docs", older_than=-1)))
+        assert message == "older_than: -1 should be a time in unix seconds"
 
 
 async def test_parts_may_be_cut_anywhere(start: Start, connect: Connect) -> None:
@@ -135,7 +137,7 @@ async def test_a_level_can_be_asked_for(start: Start, connect: Connect) -> None:
         (parts([1], tenant="a\n"), "has characters that can't be printed"),
         (parts([1])[:-1], "the stream ended before its last part"),
         (parts([1], [2, -3]), "document 1, token 1: id -3 is outside the vocabulary"),
-        (parts([1], labels=("a", "b")), "label_ends: 2 for 1 documents"),
+        (parts([1], labels=("a", "b")), "label_ends: 2 for 1 document"),
         ([LoadPart(header=header(), token_ids=b"123", last=True)], "token_ids: 3 bytes are no whole number"),
         (parts(), "the corpus is empty"),
     ],

@@ -29,12 +29,20 @@ async def test_a_corpus_comes_is_listed_and_goes(endpoint: Endpoint) -> None:
         },
     )
     response = await endpoint.http.get("/list_external_corpora")
-    assert response.json() == {"success": True, "corpus_token_counts": {"docs": 3}, "message": "1 corpora"}
+    assert response.json() == {"success": True, "corpus_token_counts": {"docs": 3}, "message": "1 corpus"}
     assert await endpoint.remove(corpus_id="docs") == (
         200,
         {"success": True, "message": "corpus 'docs' of default/default is removed"},
     )
     assert await endpoint.counts() == {}
+
+
+async def test_they_are_listed_in_the_order_of_their_names(endpoint: Endpoint) -> None:
+    for name in ("b", "a", "c"):
+        await endpoint.add(corpus_id=name, token_chunks=[[1]])
+    response = await endpoint.http.get("/list_external_corpora")
+    assert list(response.json()["corpus_token_counts"]) == ["a", "b", "c"]
+    assert response.json()["message"] == "3 corpora"
 
 
 async def test_an_absent_id_is_generated(endpoint: Endpoint) -> None:

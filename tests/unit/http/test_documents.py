@@ -304,11 +304,12 @@ async def test_a_namespace_moves_and_documents_are_deleted(start: Start) -> None
     assert int(archive.headers["content-length"]) == len(archive.content)
     imported = await there.http.post("/import", content=archive.content)
     assert (imported.status_code, imported.json()["corpora"], imported.json()["tokens"]) == (200, 1, 3)
+    assert imported.json()["message"] == "imported 1 corpus and 0 histories with 3 tokens"
     selection = {"tenant": "acme", "corpus_id": "docs", "document_ids": ["a"]}
     deleted: httpx.Response = await there.http.post("/delete_documents", json=selection)
     assert deleted.json() == {
         "success": True,
-        "message": "1 documents with 2 tokens are deleted",
+        "message": "deleted 1 document with 2 tokens",
         "documents": 1,
         "tokens": 2,
     }
@@ -321,6 +322,7 @@ async def test_a_namespace_moves_and_documents_are_deleted(start: Start) -> None
         ({}, "give either corpus_id or history = true"),
         ({"corpus_id": "x", "ids": ["a"]}, "field 'ids' is unknown; the nearest is"),
         ({"corpus_id": "x", "document_ids": "a"}, "document_ids: Input should be a valid tuple"),
+        ({"corpus_id": "x", "older_than": -60}, "older_than: -60 should be a time in unix seconds"),
         ({"corpus_id": "absent"}, "corpus 'absent' of default/default does not exist"),
     ],
 )

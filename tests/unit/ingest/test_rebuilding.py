@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from draftd.ingest import SEGMENT, RebuildJob, Selection
+from draftd.ingest import SEGMENT, IngestError, RebuildJob, Selection
+from draftd.ingest.selection import parsed_selection
 from draftd.ingest.work import rebuild
 from draftd.native import Segment, SegmentBuilder
 from tests.unit.ingest.posts import Listener
@@ -77,3 +78,17 @@ def test_requests_of_a_history_are_picked_by_their_names(inputs: tuple[Path, Pat
 def test_a_selection_means_one_place(fields: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValidationError, match=complaint):
         Selection.model_validate(fields)
+
+
+@pytest.mark.parametrize("older_than", [-60, 2**32, 1_764_000_000_000])
+def test_a_time_that_is_none_in_seconds_is_refused(older_than: int) -> None:
+    """Milliseconds would pick everything."""
+    with pytest.raises(IngestError, match=f"older_than: {older_than} should be a time in unix seconds"):
+        parsed_selection({"corpus_id": "c", "older_than": older_than})
+
+
+def test_a_field_that_is_wrong_is_named() -> None:
+    with pytest.raises(IngestError, match=r"^older_than: Input should be a valid integer"):
+        parsed_selection({"corpus_id": "c", "older_than": "yesterday"})
+    with pytest.raises(IngestError, match=r"^give either corpus_id or history"):
+        parsed_selection({})
