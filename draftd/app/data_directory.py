@@ -10,6 +10,8 @@ from typing import IO, Self
 
 from draftd.app.problem import StartError
 
+LOCK = "lock"
+
 # Longest path of a unix socket, without the closing zero byte.
 SOCKET_PATH_BYTES = 107
 
@@ -26,6 +28,7 @@ class DataDirectory:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._refuse_strangers()
+            self._refuse_strange_files()
             self._lock = self._locked()
             # What a killed server left behind; the lock says that nobody uses it.
             shutil.rmtree(self.scratch, ignore_errors=True)
@@ -57,8 +60,18 @@ class DataDirectory:
         if anyone_may_write and self.path.lstat().st_uid != os.getuid():
             raise StartError(f"data_dir {self.path}: belongs to another user; give your own with --data-dir")
 
+    def _refuse_strange_files(self) -> None:
+        # What a start doesn't know in these folders it removes, so that they must be a server's own.
+        if not (self.path / LOCK).exists():
+            for name in ("collections", "incoming"):
+                if (self.path / name).exists():
+                    raise StartError(
+                        f"data_dir {self.path}: has {name} and no file {LOCK}, so no server made it; "
+                        "give another with --data-dir"
+                    )
+
     def _locked(self) -> IO[str]:
-        lock = (self.path / "lock").open("a+")
+        lock = (self.path / LOCK).open("a+")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

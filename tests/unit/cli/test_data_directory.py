@@ -40,6 +40,24 @@ def test_it_is_free_again_after_a_kill_and_what_lay_under_way_is_gone(tmp_path: 
         assert list(directory.scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["collections", "incoming"])
+def test_files_of_somebody_else_are_left_alone(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "precious").write_text("x")
+    with pytest.raises(StartError, match=f"has {name} and no file lock, .*--data-dir"), DataDirectory(tmp_path):
+        pass
+    assert (tmp_path / name / "precious").read_text() == "x"
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_disk_that_holds_other_things_will_do(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    for _ in range(2):
+        with DataDirectory(tmp_path):
+            pass
+    assert (tmp_path / "lost+found").is_dir()
+
+
 def test_relative_socket_paths_lie_in_it(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     assert directory.endpoint("ipc://draftd.sock") == f"ipc://{tmp_path}/draftd.sock"
