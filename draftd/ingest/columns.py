@@ -7,6 +7,7 @@ times          i64, unix seconds of each document; empty: not known
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from draftd.ingest.documents import Ids
 from draftd.ingest.labels import checked_label
 from draftd.ingest.problem import IngestError
-from draftd.ingest.readers.arrays import in_runs
+from draftd.ingest.readers.arrays import in_runs, never_falls
 from draftd.ingest.readers.limits import ReadLimits, too_many_tokens
 from draftd.observe.words import counted
 
@@ -77,8 +78,17 @@ def read_columns(folder: Path, limits: ReadLimits) -> Iterator[Ids]:
     if len(times) not in (0, len(ends)):
         raise IngestError(f"times: {len(times)} for {counted(len(ends), 'document')}")
     written = times.astype(np.int64, copy=False) if len(times) else None
-    labels = _labels(columns["labels"], columns["label_ends"], len(ends))
-    yield from in_runs(Ids(ids, ends.astype(np.int64, copy=False), "document {}".format, labels, written))
+    packed, label_ends = columns["labels"], columns["label_ends"]
+    labelled = len(packed) > 0 or len(label_ends) > 0
+    if labelled:
+        if len(label_ends) != len(ends):
+            raise IngestError(f"label_ends: {len(label_ends)} for {counted(len(ends), 'document')}")
+        _check_ends("label_ends", label_ends, len(packed), "labels")
+    first = 0
+    for run in in_runs(Ids(ids, ends.astype(np.int64, copy=False), "document {}".format, times=written)):
+        last = first + len(run.document_ends)
+        yield replace(run, labels=_labels(packed, label_ends, first, last) if labelled else None)
+        first = last
 
 
 def _mapped(path: Path, name: str) -> NDArray[np.integer]:
@@ -91,22 +101,18 @@ def _mapped(path: Path, name: str) -> NDArray[np.integer]:
 
 def _check_ends(name: str, ends: NDArray[np.integer], size: int, of: str) -> None:
     last = int(ends[-1]) if len(ends) else 0
-    if last != size or (len(ends) and (int(ends[0]) < 0 or np.any(ends[1:] < ends[:-1]))):
+    if last != size or (len(ends) and (int(ends[0]) < 0 or not never_falls(ends))):
         raise IngestError(f"{name} should grow to {size}, the length of {of}; it ends at {last}")
 
 
-def _labels(content: NDArray[np.integer], ends: NDArray[np.integer], documents: int) -> list[str] | None:
-    if not len(ends) and not len(content):
-        return None
-    if len(ends) != documents:
-        raise IngestError(f"label_ends: {len(ends)} for {counted(documents, 'document')}")
-    _check_ends("label_ends", ends, len(content), "labels")
-    packed = content.tobytes()
+def _labels(packed: NDArray[np.integer], ends: NDArray[np.integer], first: int, last: int) -> list[str]:
+    """Those of documents [first, last)."""
+    start = base = int(ends[first - 1]) if first else 0
+    content = packed[base : int(ends[last - 1])].tobytes()
     labels = []
-    start = 0
-    for document, end in enumerate(ends.tolist()):
+    for document, end in enumerate(ends[first:last].tolist(), start=first):
         try:
-            labels.append(checked_label(f"document {document}", packed[start:end].decode()))
+            labels.append(checked_label(f"document {document}", content[start - base : end - base].decode()))
         except UnicodeDecodeError:
             raise IngestError(f"document {document}: its label is not UTF-8") from None
         start = end

@@ -39,9 +39,7 @@ class Selection(BaseModel):
             raise ValueError("group and request_ids are of a history; documents of a corpus have document_ids")
         return self
 
-    def picks(
-        self, times: NDArray[np.int64], labelled: Callable[[list[str]], NDArray[np.bool_]]
-    ) -> NDArray[np.bool_]:
+    def picks(self, times: NDArray[np.int64], labelled: Callable[[list[str]], NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Which of the documents are meant; `labelled` tells which of them have one of the labels it is given.
 
         In a corpus a label is the document's id, in a history its request's."""

@@ -27,29 +27,37 @@ def read_npz(file: IO[bytes], limits: ReadLimits) -> Iterator[Piece]:
     try:
         with plain_file(file, limits.unpacked_bytes) as plain, zipfile.ZipFile(plain) as archive:
             ids = _member(archive, "token_ids", limits)
-            offsets = _member(archive, "doc_offsets", limits).astype(np.int64)
+            offsets = _member(archive, "doc_offsets", limits).astype(np.int64, copy=False)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
         raise IngestError(f"not an .npz file: {error}") from None
-    if not offsets.size or offsets[0] != 0 or offsets[-1] != ids.size or np.any(np.diff(offsets) < 0):
+    if not offsets.size or offsets[0] != 0 or offsets[-1] != ids.size or not never_falls(offsets):
         raise IngestError(f"doc_offsets should grow from 0 to {ids.size}, the number of token_ids")
     yield from in_runs(Ids(ids, offsets[1:], "document {}".format))
 
 
 def in_runs(documents: Ids) -> Iterator[Ids]:
-    """The same in runs of whole documents, so that nobody has to copy all of it at once."""
+    """The same, without labels, in runs of whole documents, so that nobody has to copy all of it at once.
+
+    Documents without a token cost something too: a run has at most RUN_TOKENS of them."""
     ends = documents.document_ends
     first = start = 0
     while first < len(ends):
-        last = max(first + 1, int(np.searchsorted(ends, start + RUN_TOKENS, "right")))
+        last = int(np.searchsorted(ends[first : first + RUN_TOKENS], start + RUN_TOKENS, "right"))
+        last = first + max(1, last)
         end = int(ends[last - 1])
         yield Ids(
             documents.token_ids[start:end],
             ends[first:last] - start,
             _counted_from(first, documents.place),
-            documents.labels[first:last] if documents.labels else None,
-            documents.times[first:last] if documents.times is not None else None,
+            times=documents.times[first:last] if documents.times is not None else None,
         )
         first, start = last, end
+
+
+def never_falls(ends: NDArray[np.integer]) -> bool:
+    """Looked at in parts, for there may be many."""
+    parts = (ends[start : start + RUN_TOKENS + 1] for start in range(0, len(ends), RUN_TOKENS))
+    return all(bool(np.all(part[1:] >= part[:-1])) for part in parts)
 
 
 def _counted_from(first: int, place: Callable[[int], str]) -> Callable[[int], str]:

@@ -1,5 +1,6 @@
 """Packed columns in a folder: written in parts, read whole, checked."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from draftd.ingest import SEGMENT, IngestError, SealJob
-from draftd.ingest.columns import ColumnsWriter
+from draftd.ingest.columns import ColumnsWriter, read_columns
+from draftd.ingest.readers import ReadLimits
 from draftd.ingest.work import seal
 from draftd.native import Segment
 from tests.unit.ingest.posts import Listener, load_columns
@@ -80,6 +82,45 @@ def test_columns_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(IngestError, match=complaint):
         load_columns(packed(tmp_path, **columns), tmp_path)
+
+
+def test_many_documents_come_in_runs_with_their_own_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("draftd.ingest.readers.arrays.RUN_TOKENS", 4)
+    documents = [[], [1], [], [], [], [], [2, 3, 4, 5, 6, 7], [8], [], [9]]
+    names = "".join(map(str, range(10))).encode()
+    ends = np.cumsum([len(ids) for ids in documents])
+    folder = packed(
+        tmp_path,
+        token_ids=[token for ids in documents for token in ids],
+        document_ends=ends.tolist(),
+        labels=names,
+        label_ends=list(range(1, 11)),
+    )
+    runs = list(read_columns(folder, ReadLimits(100)))
+    assert [len(run.document_ends) for run in runs] == [4, 2, 1, 3]
+    assert [label for run in runs for label in run.labels or ()] == [f"{number}" for number in range(10)]
+    assert [place for run in runs for place in map(run.place, range(len(run.document_ends)))] == [
+        f"document {number}" for number in range(10)
+    ]
+    result = load_columns(folder, tmp_path)
+    assert (result.documents, result.labels) == ([ids for ids in documents if ids], ["1", "6", "7", "9"])
+    with pytest.raises(IngestError, match="document_ends should grow"):
+        list(read_columns(packed(tmp_path, token_ids=[1], document_ends=[1, 1, 1, 1, 0, 1]), ReadLimits(100)))
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_documents_without_a_token_take_no_memory_that_grows_with_them(labelled: bool, tmp_path: Path) -> None:
+    count = 4 << 20
+    folder = packed(tmp_path, token_ids=[1], document_ends=np.append(np.zeros(count - 1, "<i8"), 1).tobytes())
+    if labelled:
+        (folder / "labels").write_bytes(b"x")
+        (folder / "label_ends").write_bytes(np.append(np.zeros(count - 1, "<i8"), 1).tobytes())
+    tracemalloc.start()
+    found = sum(len(run.document_ends) for run in read_columns(folder, ReadLimits(100)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == count
+    assert peak < 64 << 20  # that of one run
 
 
 def test_a_history_is_sealed(tmp_path: Path) -> None:
