@@ -7,6 +7,7 @@ from typing import Any
 
 from draftd.corpora.segments import Fresh, Held, map_segment, mapped
 from draftd.native import Segment
+from draftd.observe import facts
 from draftd.storage import CollectionFolder, fresh_segment_name
 from draftd.wire import Namespace
 
@@ -17,6 +18,9 @@ Show = Callable[[Sequence[Segment], bool], None]
 class Collection:
     """Every change is durable first, then visible; what it leaves out is then unmapped and gone from the disk.
 
+    A change that raises was not made. From its manifest on it is made, and what fails then is a log line and is done by
+    the next `settle`, which all who must not go on without it call.
+
     Changes take the lock; who computes one from what the collection holds takes it before it looks."""
 
     def __init__(self, folder: CollectionFolder, held: Sequence[Held], show: Show) -> None:
@@ -25,6 +29,9 @@ class Collection:
         self.lock = threading.RLock()
         self.removed = False
         self._show = show
+        self.shown = False  # drafts read what it holds
+        self._sealed = False  # what is not shown yet takes the place of a frozen head
+        self._leaving: list[Held] = []  # what drafts read until it is shown
         manifest = folder.manifest
         self.owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
 
@@ -40,9 +47,23 @@ class Collection:
         """Bytes of its segments."""
         return sum(held.charge.kept for held in self.held)
 
-    def show(self) -> None:
-        """Lets drafts read what it holds."""
-        self._show(mapped(self.held), False)
+    def publish(self) -> None:
+        """On return what it holds is on the disk, and what drafts read. Raises OSError, or what the engine raises."""
+        with self.lock:
+            if self.removed:
+                return
+            self.folder.sync()
+            if not self.shown:
+                self._show(mapped(self.held), self._sealed)
+                self.shown, self._sealed = True, False
+                _unmap(self._leaving)
+
+    def settle(self) -> None:
+        """Publishes, and on return no file of it has anything else. Raises as `publish`."""
+        with self.lock:
+            if not self.removed:
+                self.publish()
+                self.folder.clean()
 
     def add(self, fresh: Fresh | None, **changes: Any) -> bool:
         """Behind all others; `changes` are of the manifest. With a `generation`, it is made of the frozen head.
@@ -68,7 +89,7 @@ class Collection:
         """Drafts do without this segment, and it takes no memory, until the context is left or it is replaced."""
         with self.lock:
             kept, held.segment = held.charge.kept, None
-            self.show()
+            self._show_anew()
             held.charge.release()
         try:
             yield
@@ -77,14 +98,13 @@ class Collection:
                 if held in self.held:
                     held.charge.hold(kept)
                     held.segment = map_segment(self.folder.file(held.file), held.file)
-                    self.show()
+                    self._show_anew()
 
     def release(self) -> None:
         """Unmaps everything, after drafts stopped reading it."""
-        charges = [held.charge for held in self.held]
+        leaving = [*self.held, *self._leaving]
         self.held = ()
-        for charge in charges:
-            charge.release()
+        _unmap(leaving)
 
     def _become(self, others: Sequence[Held], fresh: Fresh | None, place: int, changes: dict[str, Any]) -> None:
         held = list(others)
@@ -96,9 +116,22 @@ class Collection:
         self.folder.commit(self.folder.manifest.model_copy(update=changes))
         if fresh is not None:
             fresh.adopted = True
-        self._show(mapped(held), "generation" in changes)
-        # Counted until the last reference is gone, which is here: the engine has let go of them.
-        charges = [each.charge for each in self.held if each not in held]
+        self._leaving += [each for each in self.held if each not in held]
         self.held = tuple(held)
-        for charge in charges:
-            charge.release()
+        self.shown, self._sealed = False, self._sealed or "generation" in changes
+        try:
+            self.settle()
+        except Exception as error:  # noqa: BLE001 - the change is made, whatever fails now
+            facts.change_unfinished(str(self), error)
+
+    def _show_anew(self) -> None:
+        self.shown = False
+        self.publish()
+
+
+def _unmap(leaving: list[Held]) -> None:
+    """Counted until the last reference is gone, which is here: the engine has let go of them."""
+    while leaving:
+        held = leaving.pop()
+        held.segment = None
+        held.charge.release()

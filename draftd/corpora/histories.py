@@ -52,7 +52,7 @@ class HistoryKeeper:
         journals = {generation: [], **folder.journals()} if generation else folder.journals()
         for documents in [unpack(*key, number, payloads) for number, payloads in journals.items()]:
             self._engine.restore_history(documents)
-        collection.show()
+        collection.publish()
         with self._lock:
             self._histories[key] = collection
 
@@ -169,6 +169,8 @@ class HistoryKeeper:
 
     def _seal(self, key: Key, dropped: Selection | None) -> HistoryDocuments | None:
         """Makes a segment of the oldest head, without what is picked; returns all that was in it, None: nothing."""
+        if key in self._histories:
+            self._histories[key].publish()  # lets go of a frozen head that was sealed, or there would be no other
         frozen = self._frozen.get(key) or self._engine.freeze_history(*key)
         if frozen is None:
             return None

@@ -14,7 +14,7 @@ from draftd.corpora.merging import MOST_UNMERGED
 from draftd.corpora.moving import Imported, export_archive, import_archive
 from draftd.corpora.problem import OverLimit
 from draftd.corpora.publishing import Publisher
-from draftd.corpora.rebuilding import drop_documents, merge
+from draftd.corpora.rebuilding import Gone, drop_documents, merge
 from draftd.corpora.registry import CorpusRegistry
 from draftd.corpora.restoring import Restorer
 from draftd.corpora.sources import stamp
@@ -39,16 +39,17 @@ from draftd.ingest import (
     Selection,
 )
 from draftd.observe import facts
-from draftd.storage import Bytes, Store
+from draftd.storage import Bytes, Scratch, Store
 from draftd.wire import Namespace
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What a deletion found."""
+    """What a deletion found; `unmatched`: names that it was given and that no document had."""
 
     documents: int
     tokens: int
+    unmatched: tuple[str, ...] = ()
 
 
 class CorpusLibrary:
@@ -62,8 +63,8 @@ class CorpusLibrary:
         self._loader = loader
         self._settings = settings.corpora
         self._tokenizers: tuple[KnownTokenizer, ...] = ()
-        self._store = Store(data_directory, scratch)
-        self._workshop = Workshop(loader, Ledger(settings.limits), scratch)
+        self._store = Store(data_directory, Scratch(scratch))
+        self._workshop = Workshop(loader, Ledger(settings.limits), self._store.scratch)
         self._registry = CorpusRegistry(engine, self._store)
         self._keeper = HistoryKeeper(
             engine, self._workshop, self._store, settings.history, settings.engine.history_limit
@@ -148,6 +149,7 @@ class CorpusLibrary:
         """On return no draft reads what is picked, and no file has it. Raises IngestError, OverLimit, LoaderError."""
         started = time.monotonic()
         deleted = self._delete_from_history(selection) if selection.history else self._delete_from_corpus(selection)
+        self._store.clear()
         what = f"corpus {selection.corpus_id!r}" if selection.corpus_id is not None else "history"
         place = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
         facts.documents_deleted(f"{what} of {place}", deleted.documents, time.monotonic() - started)
@@ -209,7 +211,7 @@ class CorpusLibrary:
             merge(self._workshop, collection)
 
     def _delete_from_history(self, selection: Selection) -> Deleted:
-        return Deleted(*self._keeper.delete(selection))
+        return _deleted(self._keeper.delete(selection), selection)
 
     def _delete_from_corpus(self, selection: Selection) -> Deleted:
         assert selection.corpus_id is not None
@@ -221,12 +223,18 @@ class CorpusLibrary:
             documents, tokens = sum(held.file.documents for held in collection.held), collection.tokens
             self.remove(key, selection.tokenizer)
             return Deleted(documents, tokens)
-        return Deleted(*drop_documents(self._workshop, collection, selection))
+        return _deleted(drop_documents(self._workshop, collection, selection), selection)
 
     def _look_after(self) -> None:
         self._keeper.look_after()
         for collection in self._registry.all().values():
             self._attempts.run(str(collection), partial(merge, self._workshop, collection))
+        self._attempts.run("cleanup", self._store.clear)
+
+
+def _deleted(gone: Gone, selection: Selection) -> Deleted:
+    unmatched = dict.fromkeys(name for name in selection.names or () if name not in gone.labels)
+    return Deleted(gone.documents, gone.tokens, tuple(unmatched))
 
 
 def _ignore(_progress: Progress) -> None:

@@ -1,6 +1,5 @@
 """A namespace as one file: out of this data directory, and into it, all or nothing."""
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,17 +29,20 @@ def export_archive(collections: Sequence[Collection], into: Bytes) -> None:
 def import_archive(archive: Path, store: Store, restorer: Restorer, tokenizers: Sequence[KnownTokenizer]) -> Imported:
     """Raises IngestError, OverLimit, or what the engine raises for a limit; then nothing of it is there."""
     try:
-        with tempfile.TemporaryDirectory(dir=store.scratch) as folder:
-            unpacked = read_archive(archive, Path(folder))
+        with store.scratch.folder() as place, ExitStack() as undo:
+            unpacked = read_archive(archive, place)
             manifests = [each.manifest for each in unpacked]
             _refuse_taken(manifests, restorer)
             _refuse_tokenizers(manifests, tokenizers)
             tokens = 0
-            with store.all_or_none(len(unpacked)) as identities, ExitStack() as undo:
-                for each, identity in zip(unpacked, identities, strict=True):
-                    tokens += restorer.restore(store.create(each.manifest, each.files, identity))
-                    undo.callback(restorer.discard, each.manifest)
-                undo.pop_all()
+            with store.all_or_none(len(unpacked)) as create:
+                folders = [create(each.manifest, each.files) for each in unpacked]
+                for folder in folders:
+                    tokens += restorer.restore(folder)
+                    undo.callback(restorer.discard, folder.manifest)
+            undo.pop_all()
+            for manifest in manifests:
+                restorer.publish(manifest)
     except DamagedError as error:
         raise IngestError(f"import: {error}") from None
     corpora = sum(manifest.kind == "corpus" for manifest in manifests)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from draftd.corpora.collection import Collection
 from draftd.corpora.publishing import CorpusView, Publisher
@@ -13,14 +14,15 @@ from draftd.wire import Namespace
 
 
 class CorpusRegistry:
-    """Threads may call at once; no call waits for a load or a rebuild under way."""
+    """Threads may call at once. No call waits for a load or a rebuild under way; one that only looks, for nothing."""
 
     def __init__(self, publisher: Publisher, store: Store) -> None:
         self._publisher = publisher
         self._store = store
         self._corpora: dict[CorpusKey, Collection] = {}
         self._being_created: set[CorpusKey] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the two
+        self._creating = threading.Lock()  # held by who makes a corpus of an id that has none; taken before any other
 
     def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> None:
         """Publishes what lay on the disk. Raises what the engine raises."""
@@ -49,32 +51,38 @@ class CorpusRegistry:
 
         What comes from a configured `source` replaces what came from there before."""
         while True:
-            with self._lock:
-                collection = self._corpora.get(opened.key)
+            with self._creating:
+                collection = self.all().get(opened.key)
                 if collection is None:
                     return self._create(opened, fresh, source)
             if mode is Mode.CREATE and not source:
                 raise exists_already(opened.key)
-            done = (
-                collection.replace(collection.held, fresh, source=source)
-                if source
-                else collection.add(fresh, source="")
-            )
-            if done:  # otherwise it was removed meanwhile
-                return collection
+            with collection.lock:
+                change = partial(collection.replace, collection.held) if source else collection.add
+                if change(fresh, source=source):
+                    collection.publish()
+                    return collection
+            # Otherwise it was removed meanwhile, and is among the corpora no more.
 
     def remove(self, key: CorpusKey, tokenizer: str | None) -> int:
-        """On return no draft reads it and nothing of it is on the disk; how many tokens it held. Raises IngestError."""
-        with self._lock:
-            collection = self._get(key, tokenizer)
-            with collection.lock:
-                tokens = collection.tokens
-                collection.removed = True
-                self._store.remove(collection.folder)
+        """On return no draft reads it and nothing of it is on the disk; how many tokens it held. Raises IngestError.
+
+        After an OSError it is there as it was, or gone but for bytes that `Store.clear` removes."""
+        collection = self.get(key, tokenizer)
+        with collection.lock:
+            if collection.removed:
+                raise IngestError(f"corpus {key} does not exist")
+            tokens = collection.tokens
+            self._store.remove(collection.folder)
+            collection.removed = True
+            try:
                 self._view(key, collection.folder.manifest.namespaces()).withdraw()
+            finally:
+                # Only now: the id must not be published anew before the old one is gone.
+                with self._lock:
+                    del self._corpora[key]
                 collection.release()
-            # Under the lock: the id must not be published anew before the old one is gone.
-            del self._corpora[key]
+        self._store.clear()
         return tokens
 
     def get(self, key: CorpusKey, tokenizer: str | None) -> Collection:
@@ -86,6 +94,8 @@ class CorpusRegistry:
         """Takes back a `restore`; what is on the disk stays."""
         with self._lock:
             collection = self._corpora.pop(key)
+        with collection.lock:
+            collection.removed = True
             self._view(key, collection.folder.manifest.namespaces()).withdraw()
             collection.release()
 
@@ -133,14 +143,16 @@ class CorpusRegistry:
             segments=(held.file,),
         )
         folder = self._store.create(manifest, {held.file.file: fresh.path})
-        collection = Collection(folder, (held,), self._view(opened.key, opened.namespaces()).show)
-        try:
-            collection.show()
-        except BaseException:
-            self._store.remove(folder)
-            raise
         fresh.adopted = True
-        self._corpora[opened.key] = collection
+        collection = Collection(folder, (held,), self._view(opened.key, opened.namespaces()).show)
+        with collection.lock:
+            with self._lock:
+                self._corpora[opened.key] = collection
+            try:
+                collection.publish()
+            except BaseException:
+                self.remove(opened.key, None)
+                raise
         return collection
 
     def _get(self, key: CorpusKey, tokenizer: str | None) -> Collection:

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
+from draftd.corpora.collection import Collection
 from draftd.corpora.histories import HistoryKeeper
 from draftd.corpora.histories import key_of as history_key
 from draftd.corpora.ledger import Ledger
@@ -65,25 +67,31 @@ class Restorer:
             self._keeper.discard(history_key(manifest))
 
     def has(self, manifest: Manifest) -> bool:
+        return self._find(manifest) is not None
+
+    def publish(self, manifest: Manifest) -> None:
+        """What was restored is on the disk, and what drafts read, on return; if it is still there."""
+        if (collection := self._find(manifest)) is not None:
+            collection.publish()
+
+    def _find(self, manifest: Manifest) -> Collection | None:
         owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
         if manifest.kind == "corpus":
-            return corpus_key(manifest) in self._registry.of(owner)
-        return history_key(manifest) in self._keeper.of(owner)
+            return self._registry.of(owner).get(corpus_key(manifest))
+        return self._keeper.of(owner).get(history_key(manifest))
 
 
 def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
     manifest = folder.manifest
     owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
     held: list[Held] = []
-    try:
+    with ExitStack() as undo:
         for file in manifest.segments:
             charge = ledger.charge(owner)
+            undo.callback(charge.release)
             charge.hold(file.bytes)
             segment = map_segment(folder.file(file), file)
             held.append(Held(file, segment, charge))
             charge.hold(segment.memory_size)
-    except BaseException:
-        for each in held:
-            each.charge.release()
-        raise
+        undo.pop_all()
     return held

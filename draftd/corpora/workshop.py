@@ -1,6 +1,5 @@
 """Where segments are built: in processes of the loader, each charged before it begins."""
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from draftd.ingest import (
 )
 from draftd.ingest.columns import ColumnsWriter
 from draftd.native import Segment
+from draftd.storage import Scratch
 from draftd.wire import HistoryDocuments, Namespace
 
 # More than a segment takes: token and entry of at most 31 bits each, and keys; a row for each document.
@@ -36,11 +36,11 @@ class Workshop:
 
     `turn`: held by who changes segments that exist, from choosing them to publishing, so that one does at a time."""
 
-    def __init__(self, loader: Loader, ledger: Ledger, scratch: Path) -> None:
+    def __init__(self, loader: Loader, ledger: Ledger, scratch: Scratch) -> None:
         self.turn = threading.RLock()
         self.ledger = ledger
-        self._loader = loader
         self._scratch = scratch
+        self._loader = loader
 
     @contextmanager
     def loaded(
@@ -71,7 +71,7 @@ class Workshop:
     @contextmanager
     def rebuilt(
         self, owner: Namespace, inputs: Sequence[tuple[Path, Held]], dropped: Selection | None
-    ) -> Iterator[Fresh | None]:
+    ) -> Iterator[tuple[Fresh | None, Built]]:
         """One segment of several, without the documents that `dropped` picks; None: nothing is left."""
         with self._bench() as bench:
             bench.charge = self.ledger.charge(owner)
@@ -80,7 +80,8 @@ class Workshop:
             most = files[0].bytes + BYTES_OF_OBJECT if len(files) == 1 else None
             bench.hold(sum(file.tokens for file in files), sum(file.documents for file in files), most)
             job = RebuildJob(inputs=tuple(path for path, _ in inputs), dropped=dropped, result=bench.folder)
-            yield bench.fresh(self._loader.rebuild(job, on_progress=_ignore, cancelled=Cancellation()))
+            built = self._loader.rebuild(job, on_progress=_ignore, cancelled=Cancellation())
+            yield bench.fresh(built), built
 
     @contextmanager
     def sealed(self, owner: Namespace, documents: HistoryDocuments) -> Iterator[Fresh | None]:
@@ -101,8 +102,8 @@ class Workshop:
 
     @contextmanager
     def _bench(self) -> Iterator["_Bench"]:
-        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
-            bench = _Bench(Path(folder))
+        with self._scratch.folder() as folder:
+            bench = _Bench(folder)
             try:
                 yield bench
             finally:

@@ -9,6 +9,7 @@ from draftd.storage.archive import Bytes, Packed, Unpacked, read_archive, write_
 from draftd.storage.folder import CollectionFolder, fresh_segment_name
 from draftd.storage.manifest import Manifest, SegmentFile
 from draftd.storage.problem import DamagedError
+from draftd.storage.scratch import Scratch
 from draftd.storage.store import Store
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "DamagedError",
     "Manifest",
     "Packed",
+    "Scratch",
     "SegmentFile",
     "Store",
     "Unpacked",

@@ -2,11 +2,11 @@
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
-from draftd.storage.files import make_folder, move, remove_files, write_file
+from draftd.storage.files import move, names_in, remove_file, sync_folder, write_file
 from draftd.storage.journal import Journal, journal_of, read_journal
 from draftd.storage.manifest import MANIFEST, Manifest, SegmentFile, read_manifest, write_manifest
 
@@ -22,27 +22,21 @@ def journal_name(generation: int) -> str:
 
 
 class CollectionFolder:
-    """Its changes come from one thread at a time."""
+    """Its changes come from one thread at a time.
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    A change that raised an OSError was not made, or is not on the disk for sure: then `sync` finishes it."""
+
+    def __init__(self, path: Path, manifest: Manifest, unsynced: Iterable[Path] = ()) -> None:
+        """`unsynced`: folders that must be synced for it to be on the disk."""
         self.path = path
         self.manifest = manifest
-
-    @classmethod
-    def create(cls, path: Path, manifest: Manifest, built: Mapping[str, Path]) -> Self:
-        """A new one; `built` are its files, by the names that the manifest gives them, or of journals."""
-        folder = cls(path, manifest)
-        make_folder(path)
-        for name, file in built.items():
-            move(file, path / name)
-        folder.commit(manifest)
-        return folder
+        self.unsynced = set(unsynced)
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Removes what the manifest does not name. Raises DamagedError, or FileNotFoundError without a manifest."""
         folder = cls(path, read_manifest(path))
-        folder._remove_unnamed()
+        folder.clean()
         return folder
 
     def file(self, segment: SegmentFile) -> Path:
@@ -53,32 +47,52 @@ class CollectionFolder:
         move(built, self.path / name)
 
     def commit(self, manifest: Manifest) -> None:
-        """From here on the collection is what `manifest` says; files that it does not name are gone on return."""
+        """From here on the collection is what `manifest` says; on the disk, once `sync` returned.
+
+        After an OSError it is what it was."""
         write_manifest(self.path, manifest)
         self.manifest = manifest
-        self._remove_unnamed()
+        self.unsynced.add(self.path)
+
+    def sync(self) -> None:
+        """What was changed is on the disk on return."""
+        while self.unsynced:
+            path = next(iter(self.unsynced))
+            sync_folder(path)
+            self.unsynced.remove(path)
+
+    def clean(self) -> None:
+        """On return the folder holds what the manifest names, and nothing else."""
+        self.sync()  # until then, a crash may bring back a manifest that names other files
+        named = {MANIFEST, *(segment.file for segment in self.manifest.segments)}
+        named.update(name for _, name in self._journal_names())
+        for name in set(names_in(self.path)) - named:
+            self.unsynced.add(self.path)
+            remove_file(self.path / name)
+        self.sync()
 
     def append_to_journal(self, generation: int, payload: bytes) -> None:
-        """Returns when it is on the disk; after an OSError it is not."""
-        with Journal(self.path / journal_name(generation)) as journal:
+        """Returns when it is on the disk."""
+        path = self.path / journal_name(generation)
+        if not path.exists():
+            self.unsynced.add(self.path)
+        with Journal(path) as journal:
             journal.append(payload)
+        self.sync()
 
     def journals(self) -> dict[int, list[bytes]]:
         """The payloads of every generation that is in no segment, in order; what is torn is cut."""
         return {generation: read_journal(self.path / name) for generation, name in sorted(self._journal_names())}
 
     def rewrite_journal(self, generation: int, payloads: Sequence[bytes]) -> None:
+        """Returns when it is on the disk."""
         write_file(self.path / journal_name(generation), journal_of(payloads))
+        self.unsynced.add(self.path)
+        self.sync()
 
     def _journal_names(self) -> list[tuple[int, str]]:
-        matches = (_JOURNAL_NAME.fullmatch(entry.name) for entry in self.path.iterdir())
-        names = [(int(match[1]), match[0]) for match in matches if match]
         if self.manifest.kind == "corpus":
             return []
+        matches = (_JOURNAL_NAME.fullmatch(name) for name in names_in(self.path))
+        names = [(int(match[1]), match[0]) for match in matches if match]
         return [(generation, name) for generation, name in names if generation >= self.manifest.generation]
-
-    def _remove_unnamed(self) -> None:
-        named = {MANIFEST, *(segment.file for segment in self.manifest.segments)}
-        named.update(name for _, name in self._journal_names())
-        if unnamed := {entry.name for entry in self.path.iterdir()} - named:
-            remove_files(self.path, unnamed)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from draftd.observe import facts
-from draftd.storage.files import sync_folder
 
 MAGIC = b"draftdJ1"
 _HEAD = struct.Struct("<I8s")
@@ -22,7 +21,7 @@ class Journal:
     """Open for appending. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """Goes on behind what is there; `read_journal` must have cut what is torn."""
+        """Goes on behind what is there; `read_journal` must have cut what is torn. The folder is not synced."""
         self.path = path
         self._file = path.open("ab", buffering=0)
         try:
@@ -30,7 +29,6 @@ class Journal:
             if self._end < len(MAGIC):
                 self._file.truncate(0)
                 self._write(MAGIC, start=0)
-                sync_folder(path.parent)
         except BaseException:
             self._file.close()
             raise

@@ -71,7 +71,7 @@ class Manifest(_Part):
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """From here on this is what the collection is."""
+    """From here on this is what the collection is; on the disk, once the folder is synced."""
     content = manifest.model_dump(mode="json")
     document = {"sha256": _digest(content), "manifest": content}
     write_file(folder / MANIFEST, json.dumps(document, indent=1).encode())

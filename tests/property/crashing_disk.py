@@ -1,9 +1,14 @@
-"""A folder whose machine loses power at a chosen file operation: what was not synced is there, or not, or in part."""
+"""A folder whose disk fails, or whose machine loses power, at a chosen file operation.
 
+After a loss of power, what was not synced is there, or not, or in part."""
+
+import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum, auto
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,12 +24,21 @@ class Crash(BaseException):
     """The machine is off."""
 
 
+class Fault(Enum):
+    """What becomes of a chosen operation, and of those behind it."""
+
+    POWER = auto()
+    ONE = auto()  # it alone fails
+    LASTING = auto()
+
+
 class CrashingDisk:
-    """Stands in for the `os` of the storage room below `root`, and remembers what was synced."""
+    """Stands in for the `os` and `shutil` of the storage room below `root`, and remembers what was synced."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._left: int | None = None
+        self._left = 0
+        self._fault = Fault.POWER
         self._held: dict[int, int] = {}  # inode to an open descriptor, which keeps the number from being used again
         self._entries: dict[int, dict[str, int]] = {}  # of folders, when they were last synced
         self._contents: dict[int, bytes] = {}  # of files, likewise
@@ -34,15 +48,20 @@ class CrashingDisk:
         return getattr(os, name)
 
     @contextmanager
-    def dying_after(self, operations: int) -> Iterator[None]:
-        """Raises Crash within, at the operation behind so many."""
-        self._left = operations
+    def failing_after(self, operations: int, fault: Fault) -> Iterator[None]:
+        """Raises Crash within, or OSErrors, at the operation behind so many."""
+        self._left, self._fault = operations, fault
         with pytest.MonkeyPatch.context() as patch:
             for module in (files, journal):
                 assert isinstance(module, ModuleType)
                 patch.setattr(module, "os", self)
+            patch.setattr(files, "shutil", self)
             yield
-        self._left = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there were so many operations."""
+        return self._left < 0
 
     def rename(self, source: Path, target: Path) -> None:
         self._count()
@@ -65,6 +84,20 @@ class CrashingDisk:
         self._count()
         self._sync(Path(f"/proc/self/fd/{descriptor}"))
 
+    def open(self, path: Path, flags: int) -> int:
+        self._count()
+        return os.open(path, flags)
+
+    def listdir(self, path: Path) -> list[str]:
+        self._count()
+        return os.listdir(path)  # noqa: PTH208
+
+    def rmtree(self, path: Path) -> None:
+        self._count()
+        for entry in path.iterdir():
+            self._hold(entry)
+        shutil.rmtree(path)
+
     def restart_in(self, root: Path, choose: Choose) -> None:
         """Puts into a new folder what a start would find, of the folder as it is now or as it was synced."""
         self._rebuild(self._hold(self.root), root, choose)
@@ -74,10 +107,11 @@ class CrashingDisk:
             os.close(descriptor)
 
     def _count(self) -> None:
-        assert self._left is not None
-        if self._left == 0:
-            raise Crash
         self._left -= 1
+        if self._left == -1 or (self._left < 0 and self._fault is Fault.LASTING):
+            if self._fault is Fault.POWER:
+                raise Crash
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _hold(self, path: Path) -> int:
         number = path.stat().st_ino

@@ -1,4 +1,6 @@
-"""Whatever is done to a store, and wherever it is cut off: a start finds the state before or the state after."""
+"""Whatever is done to a store, and wherever it is cut off or fails: there is the state before or the state after.
+
+After a cut a start finds it, after an error the process goes on with it, and a start finds it too."""
 
 import shutil
 import tempfile
@@ -14,8 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from draftd.storage import CollectionFolder, Manifest, SegmentFile, Store, fresh_segment_name
-from tests.property.crashing_disk import Crash, CrashingDisk
+from draftd.storage import CollectionFolder, Manifest, Scratch, SegmentFile, Store, fresh_segment_name
+from tests.property.crashing_disk import Crash, CrashingDisk, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Kept:
 
 State = Mapping[str, Kept]  # by name
 NAMES = st.sampled_from(["a", "b", "c"])
-OPERATIONS = st.integers(0, 24)  # more than any change takes
+FAULTS = st.tuples(st.integers(0, 40), st.sampled_from(Fault))  # the operations before it; more than any change takes
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -60,31 +62,46 @@ class StoreMachine(RuleBasedStateMachine):
         root.mkdir(exist_ok=True)
         shutil.rmtree(root / "incoming", ignore_errors=True)
         (root / "incoming").mkdir()
-        self.store = Store(root, root / "incoming")
+        self.store = Store(root, Scratch(root / "incoming"))
         self.folders = {folder.manifest.name: folder for folder in self.store.open()}
         self.disk = CrashingDisk(root)
         assert not self.store.quarantine.exists(), "a crash damages nothing"
 
-    def attempt(self, change: Callable[[], None], after: State, operations: int, data: st.DataObject) -> None:
-        """Does it; when the machine dies within, starts anew."""
+    def attempt(self, change: Callable[[], None], after: State, fault: tuple[int, Fault], data: st.DataObject) -> None:
+        """Does it. When the machine dies within, starts anew; after an error, perhaps."""
+        before = self.state
         try:
-            with self.disk.dying_after(operations):
+            with self.disk.failing_after(*fault):
                 change()
         except Crash:
-            self.power_fails(data)
-            assert self.found() in (self.state, after)
+            self.power_fails(data, before, after)
+        except OSError:
             self.state = self.found()
+            assert self.state in (before, after)
+            if data.draw(st.booleans(), label="the machine dies then"):
+                self.power_fails(data, before, after)
+            else:
+                self.settle()
         else:
             self.state = dict(after)
-            self.folders = {folder.manifest.name: folder for folder in self.store.open()}
 
-    def power_fails(self, data: st.DataObject) -> None:
+    def settle(self) -> None:
+        """As the upkeep does."""
+        for folder in self.folders.values():
+            folder.clean()
+            assert len(list(folder.path.iterdir())) == 1 + len(folder.manifest.segments) + len(folder.journals())
+        self.store.clear()
+        assert not list(self.store.scratch.path.glob("*/*"))
+
+    def power_fails(self, data: st.DataObject, *possible: State) -> None:
         self.starts += 1
         root = self.folder / str(self.starts)
         chance = Random(data.draw(st.integers(0, 2**32)))
         self.disk.restart_in(root, lambda most: chance.randint(0, most))
         self.disk.forget()
         self.start(root)
+        assert self.found() in possible
+        self.state = self.found()
 
     def found(self) -> dict[str, Kept]:
         return {name: kept_in(folder) for name, folder in self.folders.items()}
@@ -92,31 +109,33 @@ class StoreMachine(RuleBasedStateMachine):
     def built(self, content: bytes) -> tuple[SegmentFile, Path]:
         """A synced file in the scratch folder, as a build leaves it."""
         name = fresh_segment_name()
-        path = self.store.scratch / name
+        path = self.store.scratch.path / name
         path.write_bytes(content)
         self.disk._sync(path)
         return SegmentFile(file=name, bytes=len(content), tokens=1, documents=1, oldest=0, newest=0), path
 
-    @rule(name=NAMES, content=st.binary(max_size=3), operations=OPERATIONS, data=st.data())
-    def add(self, name: str, content: bytes, operations: int, data: st.DataObject) -> None:
+    @rule(name=NAMES, content=st.binary(max_size=3), fault=FAULTS, data=st.data())
+    def add(self, name: str, content: bytes, fault: tuple[int, Fault], data: st.DataObject) -> None:
         """A segment more: of a new collection, or of one that is there."""
         file, path = self.built(content)
         folder = self.folders.get(name)
 
         def change() -> None:
             if folder is None:
-                self.store.create(manifest_of(name, (file,)), {file.file: path})
+                self.folders[name] = self.store.create(manifest_of(name, (file,)), {file.file: path})
+                self.folders[name].sync()
             else:
                 folder.adopt(path, file.file)
                 folder.commit(with_segments(folder.manifest, (*folder.manifest.segments, file)))
+                folder.clean()
 
         kept = self.state.get(name, Kept())
         after = {**self.state, name: replace(kept, segments=(*kept.segments, content))}
-        self.attempt(change, after, operations, data)
+        self.attempt(change, after, fault, data)
 
     @precondition(lambda self: self.state)
-    @rule(content=st.binary(max_size=3), operations=OPERATIONS, data=st.data())
-    def rebuild(self, content: bytes, operations: int, data: st.DataObject) -> None:
+    @rule(content=st.binary(max_size=3), fault=FAULTS, data=st.data())
+    def rebuild(self, content: bytes, fault: tuple[int, Fault], data: st.DataObject) -> None:
         """All segments become one."""
         name = data.draw(st.sampled_from(sorted(self.state)))
         folder = self.folders[name]
@@ -125,29 +144,36 @@ class StoreMachine(RuleBasedStateMachine):
         def change() -> None:
             folder.adopt(path, file.file)
             folder.commit(with_segments(folder.manifest, (file,)))
+            folder.clean()
 
         after = {**self.state, name: replace(self.state[name], segments=(content,))}
-        self.attempt(change, after, operations, data)
+        self.attempt(change, after, fault, data)
 
     @precondition(lambda self: self.state)
-    @rule(operations=OPERATIONS, data=st.data())
-    def remove(self, operations: int, data: st.DataObject) -> None:
+    @rule(fault=FAULTS, data=st.data())
+    def remove(self, fault: tuple[int, Fault], data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.state)))
         after = {other: kept for other, kept in self.state.items() if other != name}
-        self.attempt(lambda: self.store.remove(self.folders[name]), after, operations, data)
+
+        def change() -> None:
+            self.store.remove(self.folders[name])
+            del self.folders[name]
+            self.store.clear()
+
+        self.attempt(change, after, fault, data)
 
     @precondition(lambda self: self.state)
-    @rule(frame=st.binary(min_size=1, max_size=3), operations=OPERATIONS, data=st.data())
-    def journal(self, frame: bytes, operations: int, data: st.DataObject) -> None:
+    @rule(frame=st.binary(min_size=1, max_size=3), fault=FAULTS, data=st.data())
+    def journal(self, frame: bytes, fault: tuple[int, Fault], data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.state)))
         folder, kept = self.folders[name], self.state[name]
         after = {**self.state, name: kept.with_frame(frame)}
         live = max(dict(kept.journals), default=kept.generation)
-        self.attempt(lambda: folder.append_to_journal(live, frame), after, operations, data)
+        self.attempt(lambda: folder.append_to_journal(live, frame), after, fault, data)
 
     @precondition(lambda self: any(kept.journals for kept in self.state.values()))
-    @rule(content=st.binary(max_size=3), operations=OPERATIONS, data=st.data())
-    def seal(self, content: bytes, operations: int, data: st.DataObject) -> None:
+    @rule(content=st.binary(max_size=3), fault=FAULTS, data=st.data())
+    def seal(self, content: bytes, fault: tuple[int, Fault], data: st.DataObject) -> None:
         """A segment takes the place of all journals."""
         name = data.draw(st.sampled_from(sorted(name for name, kept in self.state.items() if kept.journals)))
         folder, kept = self.folders[name], self.state[name]
@@ -158,13 +184,14 @@ class StoreMachine(RuleBasedStateMachine):
             folder.adopt(path, file.file)
             manifest = with_segments(folder.manifest, (*folder.manifest.segments, file))
             folder.commit(manifest.model_copy(update={"generation": generation}))
+            folder.clean()
 
         sealed = Kept((*kept.segments, content), generation)
-        self.attempt(change, {**self.state, name: sealed}, operations, data)
+        self.attempt(change, {**self.state, name: sealed}, fault, data)
 
     @precondition(lambda self: any(kept.journals for kept in self.state.values()))
-    @rule(operations=OPERATIONS, data=st.data())
-    def rewrite_journal(self, operations: int, data: st.DataObject) -> None:
+    @rule(fault=FAULTS, data=st.data())
+    def rewrite_journal(self, fault: tuple[int, Fault], data: st.DataObject) -> None:
         """Every other frame goes."""
         name = data.draw(st.sampled_from(sorted(name for name, kept in self.state.items() if kept.journals)))
         folder, kept = self.folders[name], self.state[name]
@@ -172,26 +199,30 @@ class StoreMachine(RuleBasedStateMachine):
         left = {**dict(kept.journals), generation: frames[1::2]}
         journals = tuple((number, frames) for number, frames in left.items() if frames)
         after = {**self.state, name: replace(kept, journals=journals)}
-        self.attempt(lambda: folder.rewrite_journal(generation, frames[1::2]), after, operations, data)
+        self.attempt(lambda: folder.rewrite_journal(generation, frames[1::2]), after, fault, data)
 
     @precondition(lambda self: not self.state)
-    @rule(contents=st.lists(st.binary(max_size=3), min_size=1, max_size=3), operations=OPERATIONS, data=st.data())
-    def bring_in(self, contents: list[bytes], operations: int, data: st.DataObject) -> None:
+    @rule(contents=st.lists(st.binary(max_size=3), min_size=1, max_size=3), fault=FAULTS, data=st.data())
+    def bring_in(self, contents: list[bytes], fault: tuple[int, Fault], data: st.DataObject) -> None:
         """Several collections, all or none."""
         files = {name: self.built(content) for name, content in zip("abc", contents, strict=False)}
 
         def change() -> None:
-            with self.store.all_or_none(len(files)) as identities:
-                for (name, (file, path)), identity in zip(files.items(), identities, strict=True):
-                    self.store.create(manifest_of(name, (file,)), {file.file: path}, identity)
+            with self.store.all_or_none(len(files)) as create:
+                created = {
+                    name: create(manifest_of(name, (file,)), {file.file: path}) for name, (file, path) in files.items()
+                }
+            self.folders |= created
+            for folder in created.values():
+                folder.sync()
 
         after = {name: Kept((content,)) for name, content in zip("abc", contents, strict=False)}
-        self.attempt(change, after, operations, data)
+        self.attempt(change, after, fault, data)
 
     @rule(data=st.data())
     def power_cut(self, data: st.DataObject) -> None:
         """Between two changes nothing of them is lost."""
-        self.power_fails(data)
+        self.power_fails(data, self.state)
 
     @invariant()
     def it_is_what_it_should_be(self) -> None:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from draftd.storage import CollectionFolder, Manifest, SegmentFile, Store, fresh_segment_name
+from draftd.storage import CollectionFolder, Manifest, Scratch, SegmentFile, Store, fresh_segment_name
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     scratch = tmp_path / "incoming"
     scratch.mkdir()
-    store = Store(tmp_path, scratch)
+    store = Store(tmp_path, Scratch(scratch))
     assert store.open() == []
     return store
 
@@ -19,11 +19,11 @@ def store(tmp_path: Path) -> Store:
 def create(store: Store, name: str) -> CollectionFolder:
     """A history with one segment and one journal."""
     file = SegmentFile(file=fresh_segment_name(), bytes=5, tokens=1, documents=1, oldest=0, newest=0)
-    (store.scratch / "built").write_bytes(b"bytes")
+    (store.scratch.path / "built").write_bytes(b"bytes")
     manifest = Manifest(
         kind="history", tenant="t", model="m", adapter="", tokenizers=(None,), name=name, segments=(file,), generation=3
     )
-    folder = store.create(manifest, {file.file: store.scratch / "built"})
+    folder = store.create(manifest, {file.file: store.scratch.path / "built"})
     folder.append_to_journal(3, b"frame")
     return folder
 
@@ -71,15 +71,16 @@ def test_a_removed_collection_leaves_no_file(store: Store) -> None:
     folder = create(store, "a")
     store.remove(folder)
     assert not folder.path.exists()
-    assert list(store.scratch.iterdir()) == []
+    store.clear()
+    assert list(store.scratch.path.iterdir()) == []
 
 
 def test_all_or_none_leaves_nothing_after_an_error(store: Store) -> None:
     kept = create(store, "kept")
 
     def fail() -> None:
-        with store.all_or_none(2) as identities:
-            store.create(kept.manifest.model_copy(update={"segments": ()}), {}, identities[0])
+        with store.all_or_none(2) as create:
+            create(kept.manifest.model_copy(update={"segments": ()}), {})
             raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
