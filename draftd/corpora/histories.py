@@ -4,13 +4,14 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import compress
 
 from draftd.config import HistorySettings
 from draftd.corpora.collection import Collection
 from draftd.corpora.documents import pack, unpack, without
 from draftd.corpora.problem import OverLimit
 from draftd.corpora.publishing import HistoryView, Publisher
-from draftd.corpora.rebuilding import drop_documents, merge
+from draftd.corpora.rebuilding import Gone, drop_documents, merge
 from draftd.corpora.segments import Held
 from draftd.corpora.upkeep import Attempts
 from draftd.corpora.workshop import Workshop
@@ -22,6 +23,7 @@ from draftd.wire import HistoryDocuments, HistoryState, Namespace
 Key = tuple[Namespace, str]  # the namespace, and the group, "" for its own history
 
 SETTLE_SECONDS = 60.0  # that a deletion waits for the indexing behind the steps
+FORGOTTEN = "the engine dropped them to keep engine.history_limit or engine.memory_limit"
 LATE = 0.25  # of max_age: a segment is rebuilt without what is too old no more often than this
 
 
@@ -44,17 +46,21 @@ class HistoryKeeper:
         self._flushing = threading.Lock()
         self._lock = threading.Lock()  # of the set of histories
 
-    def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> None:
-        """Gives the engine what lay on the disk; journals only at a start. Raises DamagedError for their frames."""
+    def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> int:
+        """Gives the engine what lay on the disk; journals only at a start. Raises DamagedError for their frames.
+
+        Returns how many tokens were in journals."""
         key = key_of(folder.manifest)
         collection = Collection(folder, held, HistoryView(self._engine, *key).show)
         generation = folder.manifest.generation
         journals = {generation: [], **folder.journals()} if generation else folder.journals()
-        for documents in [unpack(*key, number, payloads) for number, payloads in journals.items()]:
+        restored = [unpack(*key, number, payloads) for number, payloads in journals.items()]
+        for documents in restored:
             self._engine.restore_history(documents)
         collection.publish()
         with self._lock:
             self._histories[key] = collection
+        return sum(len(documents.token_ids) for documents in restored)
 
     def discard(self, key: Key) -> None:
         """Takes back a `restore`; what is on the disk stays."""
@@ -88,40 +94,42 @@ class HistoryKeeper:
 
     def look_after(self) -> None:
         """One round over all histories: what is due is sealed, what is too old or too much leaves, segments merge."""
-        for state in self._engine.histories():
-            key = (state.namespace, state.group)
+        for key, state in self._agree().items():
             self._attempts.run(named(key), partial(self._look_after, key, state))
 
-    def delete(self, selection: Selection) -> tuple[int, int]:
-        """How many documents and tokens went; on return no draft and no file has them.
+    def delete(self, selection: Selection) -> Gone:
+        """On return no draft and no file has what is picked. Among its labels are those of open requests.
 
         Raises OverLimit, LoaderError."""
         owner = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
         with self._workshop.turn:
-            forgotten = self._engine.forget_requests(owner, selection.group, selection.request_ids or ())
+            forgotten = [
+                request_id
+                for request_id in selection.request_ids or ()
+                if self._engine.forget_requests(owner, selection.group, [request_id])
+            ]
             # What was closed before is in a head now, where it is found.
             if not self._engine.settle(SETTLE_SECONDS):
                 raise LoaderError(f"finished requests were not indexed within {SETTLE_SECONDS:.0f} s; try again")
             self.flush()
-            gone = [
-                self._delete(key, selection, generation, unshared=forgotten > 0)
-                for key, generation in self._heads(owner).items()
-                if selection.group in (None, key[1])
-            ]
-        return sum(documents for documents, _ in gone), sum(tokens for _, tokens in gone)
+            gone = Gone(labels=frozenset(forgotten))
+            for key, generation in self._heads(owner).items():
+                if selection.group in (None, key[1]):
+                    gone += self._delete(key, selection, generation, unshared=bool(forgotten))
+        return gone
 
-    def _delete(self, key: Key, selection: Selection, last: int, *, unshared: bool) -> tuple[int, int]:
+    def _delete(self, key: Key, selection: Selection, last: int, *, unshared: bool) -> Gone:
         """`last`: the generation of the live head. `unshared`: some was being indexed, and is in no journal."""
-        documents = tokens = 0
+        gone = Gone()
         collection = self._collection(key, last)
         if unshared or self._may_be_in_heads(key, collection, selection):
             for sealed in self._seal_heads(key, last, selection):
                 picked = selection.picks(sealed.times, sealed.labelled)
-                documents += int(picked.sum())
-                tokens += len(sealed.token_ids) - len(without(sealed, picked).token_ids)
-        of_segments = drop_documents(self._workshop, collection, selection)
+                tokens = len(sealed.token_ids) - len(without(sealed, picked).token_ids)
+                gone += Gone(int(picked.sum()), tokens, frozenset(compress(sealed.labels, picked)))
+        gone += drop_documents(self._workshop, collection, selection)
         _delete_from_journals(key, collection, selection)
-        return documents + of_segments[0], tokens + of_segments[1]
+        return gone
 
     def _journal(self, key: Key, documents: HistoryDocuments) -> None:
         collection = self._collection(key, documents.generation)
@@ -148,11 +156,52 @@ class HistoryKeeper:
                 self._histories[key] = collection
             return collection
 
+    def _agree(self) -> dict[Key, HistoryState]:
+        """What the engine dropped to keep its limits leaves the disk too, so that no publishing brings it back.
+
+        Returns what the engine holds."""
+        with self._workshop.turn, self._flushing:  # so that segments and journals stay as they are meanwhile
+            with self._lock:
+                collections = dict(self._histories)
+            states = {(state.namespace, state.group): state for state in self._engine.histories()}
+            for key, collection in collections.items():
+                if collection.shown:
+                    self._attempts.run(named(key), partial(self._let_go, key, collection, states.get(key)))
+        return states
+
+    def _let_go(self, key: Key, collection: Collection, state: HistoryState | None) -> None:
+        """Of what is not in the engine; `state` None: it has nothing of this group."""
+        if state is None:
+            self._remove(key, collection)
+            return
+        held = [held for held in collection.held if held.segment is not None]
+        if gone := held[: len(held) - state.segments]:
+            _drop(collection, gone, FORGOTTEN)
+        frozen = self._frozen.get(key)
+        if frozen is not None and len(frozen.token_ids) != state.frozen_tokens:
+            del self._frozen[key]
+            facts.documents_expired(named(key), len(frozen.labels), FORGOTTEN)
+            _drop_journals(collection, frozen.generation + 1)
+        elif state.head_tokens == state.frozen_tokens == 0:
+            _drop_journals(collection, state.generation)
+
+    def _remove(self, key: Key, collection: Collection) -> None:
+        with collection.lock:
+            documents = sum(held.file.documents for held in collection.held)
+            self._store.remove(collection.folder)
+            collection.removed = True
+            with self._lock:
+                del self._histories[key]
+            collection.release()
+        self._frozen.pop(key, None)
+        self._incomplete.discard(key)
+        facts.documents_expired(named(key), documents, FORGOTTEN)
+
     def _look_after(self, key: Key, state: HistoryState) -> None:
         now = time.time()
         with self._workshop.turn:
             if key in self._histories:
-                self._expire(key, self._histories[key], state.head_bytes, now)
+                self._expire(key, self._histories[key], now)
             if self._is_due(key, state, now):
                 self._seal(key, self._too_old(key, now))
             if key in self._histories:
@@ -191,21 +240,22 @@ class HistoryKeeper:
                     collection.add(fresh, generation=generation)
                 return
             except OverLimit as error:
-                if not collection.held:
+                # Its own window moves on; what others hold, or build, is no reason to forget.
+                if error.level != "namespace" or error.missing > collection.memory:
                     raise
-                _drop_oldest(collection, str(error))
+                _drop(collection, collection.held[:1], str(error))
 
-    def _expire(self, key: Key, collection: Collection, head_bytes: int, now: float) -> None:
-        while collection.held and collection.memory + head_bytes > self._history_limit:
-            _drop_oldest(collection, f"the history has more bytes than engine.history_limit, {self._history_limit}")
+    def _expire(self, key: Key, collection: Collection, now: float) -> None:
         too_old = self._too_old(key, now)
         if too_old is None:
             return
         while collection.held and collection.held[0].file.newest < now - self._settings.max_age:
-            _drop_oldest(collection, f"they are older than history.max_age, {self._settings.max_age:.0f} s")
+            _drop(
+                collection, collection.held[:1], f"they are older than history.max_age, {self._settings.max_age:.0f} s"
+            )
         if any(held.file.oldest < now - (1 + LATE) * self._settings.max_age for held in collection.held):
-            documents, _ = drop_documents(self._workshop, collection, too_old)
-            facts.documents_expired(named(key), documents, "they are older than history.max_age")
+            gone = drop_documents(self._workshop, collection, too_old)
+            facts.documents_expired(named(key), gone.documents, "they are older than history.max_age")
 
     def _too_old(self, key: Key, now: float) -> Selection | None:
         namespace, group = key
@@ -254,10 +304,15 @@ def named(key: Key) -> str:
     return f"history {group!r} of {namespace}" if group else f"history of {namespace}"
 
 
-def _drop_oldest(collection: Collection, why: str) -> None:
-    oldest = collection.held[0]
-    collection.replace((oldest,), None)
-    facts.documents_expired(str(collection), oldest.file.documents, why)
+def _drop(collection: Collection, segments: Sequence[Held], why: str) -> None:
+    collection.replace(segments, None)
+    facts.documents_expired(str(collection), sum(held.file.documents for held in segments), why)
+
+
+def _drop_journals(collection: Collection, generation: int) -> None:
+    """Those before the generation."""
+    if collection.folder.manifest.generation < generation:
+        collection.add(None, generation=generation)
 
 
 def _delete_from_journals(key: Key, collection: Collection, selection: Selection) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from pydantic import ByteSize
 
 from draftd.config import LimitSettings
-from draftd.corpora.problem import OverLimit
+from draftd.corpora.problem import Level, OverLimit
 from draftd.wire import Namespace
 
 
@@ -31,17 +31,20 @@ class Ledger:
 
     def move(self, owner: Namespace, kept: int, building: int) -> None:
         """Adds to what is used, or takes away. Raises OverLimit; then nothing changed."""
-        levels = (
+        levels: tuple[tuple[Level, tuple[str, ...], int, int], ...] = (
             ("namespace", (owner.tenant, owner.model, owner.adapter), kept, self._limits.namespace_bytes),
             ("tenant", (owner.tenant,), kept, self._limits.tenant_bytes),
             ("process", (), kept + building, self._limits.process_bytes),
         )
         with self._lock:
             for level, place, more, limit in levels:
-                if more > 0 and self._used[place] + more > limit:
+                missing = self._used[place] + more - limit
+                if more > 0 and missing > 0:
                     raise OverLimit(
                         f"{owner}: {_readable(more)} more than the {_readable(self._used[place])} in use pass the "
-                        f"limit limits.{level}_bytes, {_readable(limit)}; remove a corpus or raise the limit"
+                        f"limit limits.{level}_bytes, {_readable(limit)}; remove a corpus or raise the limit",
+                        level,
+                        missing,
                     )
             for _, place, more, _ in levels:
                 self._used[place] += more

@@ -32,14 +32,16 @@ def look_after(shelf: Shelf) -> None:
     shelf.library._keeper.look_after()
 
 
-def test_what_was_flushed_comes_back_after_a_kill(shelf: Shelf) -> None:
+def test_what_was_flushed_comes_back_after_a_kill(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
     shelf.engine.finish(NAMESPACE, [1, 2], "r1", 5)
     flush(shelf)
     shelf.engine.finish(NAMESPACE, [3], "r2", 6)
     shelf.engine.finish(NAMESPACE, [4], "r3", 7, group="g")
     flush(shelf)
     shelf.engine.finish(NAMESPACE, [9], "late", 8)
-    shelf.restart()
+    with caplog.at_level("INFO"):
+        shelf.restart()
+    assert "2 collections restored: 4 tokens" in caplog.text, "those in journals are some too"
     assert shelf.engine.history(NAMESPACE) == [[1, 2], [3]]
     assert shelf.engine.history(NAMESPACE, "g") == [[4]]
     document = shelf.engine.shared[NAMESPACE, ""].head[1]
@@ -141,18 +143,55 @@ def test_segments_of_a_history_merge_in_order(shelf: Shelf) -> None:
     assert len(shelf.engine.shared[NAMESPACE, ""].segments) <= MOST_SEGMENTS
 
 
-@pytest.mark.parametrize("shelf", [SEALING | {"engine": {"history_limit": 1 << 20}}], indirect=True)
-def test_the_oldest_go_when_a_history_is_too_large(shelf: Shelf) -> None:
-    for number in range(4):
-        shelf.engine.finish(NAMESPACE, [number] * 80_000, f"r{number}", number)
-        look_after(shelf)
-        held = sum(segment.memory_size for segment in shelf.engine.shared[NAMESPACE, ""].segments)
-        assert held <= 1 << 20
+TIGHT = SEALING | {"limits": {"namespace_bytes": 1 << 20, "tenant_bytes": 2 << 20, "process_bytes": 4 << 20}}
+
+
+def finish_and_seal(shelf: Shelf, number: int) -> None:
+    shelf.engine.finish(NAMESPACE, [number] * 30_000, f"r{number}", number)
     look_after(shelf)
+
+
+@pytest.mark.parametrize("shelf", [TIGHT], indirect=True)
+@pytest.mark.parametrize(
+    ("owner", "kept", "building"),
+    [
+        (Namespace("rival", "m"), 0, 4 << 20),  # a load of another tenant
+        (Namespace("rival", "m"), 1 << 20, 3 << 20),
+        (Namespace("acme", "other"), 1 << 20, 3 << 20),
+        (NAMESPACE, 1 << 20, 0),  # corpora of its own namespace: all that the history has would not make room
+    ],
+)
+def test_a_history_forgets_nothing_for_what_others_hold(
+    owner: Namespace, kept: int, building: int, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("draftd.corpora.upkeep.REST_SECONDS", 0.0)
+    for number in range(3):
+        finish_and_seal(shelf, number)
+    files = shelf.files(".segment")
+    ledger = shelf.library._workshop.ledger
+    other = ledger.charge(owner)
+    room = ledger.used()
+    other.hold(max(kept - room, 0), building=max(building - room, 0))
+    finish_and_seal(shelf, 3)
+    assert shelf.files(".segment") == files
+    everything = [[number] * 30_000 for number in range(4)]
+    assert shelf.engine.history(NAMESPACE) == everything, "its head is drafted from until there is room"
+    other.release()
+    look_after(shelf)
+    assert shelf.engine.shared[NAMESPACE, ""].frozen is None
+    shelf.restart()
+    assert shelf.engine.history(NAMESPACE) == everything
+
+
+@pytest.mark.parametrize("shelf", [TIGHT], indirect=True)
+def test_the_oldest_go_when_a_history_fills_its_namespace(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("draftd.corpora.upkeep.REST_SECONDS", 0.0)
+    for number in range(14):
+        finish_and_seal(shelf, number)
     firsts = [text[0] for text in shelf.engine.history(NAMESPACE)]
-    assert firsts[-1] == 3
-    assert firsts == sorted(firsts)
-    assert len(firsts) < 4
+    assert firsts[0] > 0
+    assert firsts == list(range(firsts[0], 14))
+    assert shelf.engine.shared[NAMESPACE, ""].frozen is None
     shelf.restart()
     assert [text[0] for text in shelf.engine.history(NAMESPACE)] == firsts
 
@@ -227,10 +266,10 @@ def test_deletion_by_age_and_of_all(shelf: Shelf) -> None:
 
 
 def test_open_requests_are_forgotten_too(shelf: Shelf) -> None:
-    shelf.engine.unshared = {"secret", "kept"}
+    shelf.engine.unshared = {"secret", "open", "kept"}
     shelf.engine.finish(NAMESPACE, [1], "secret")  # its first part, cut by a head that was full
     flush(shelf)
-    shelf.library.delete(requests("secret"))
+    assert shelf.library.delete(requests("secret", "open", "unknown")) == Deleted(1, 1, unmatched=("unknown",))
     assert shelf.engine.unshared == {"kept"}
     assert shelf.engine.history(NAMESPACE) == []
 
