@@ -18,6 +18,7 @@ from draftd.corpora.rebuilding import Gone, drop_documents, merge
 from draftd.corpora.registry import CorpusRegistry
 from draftd.corpora.restoring import Restorer
 from draftd.corpora.sources import stamp
+from draftd.corpora.tokenizers import fingerprint_of
 from draftd.corpora.upkeep import Attempts, Upkeep
 from draftd.corpora.workshop import Workshop
 from draftd.ingest import (
@@ -97,7 +98,7 @@ class CorpusLibrary:
         """Maps what lies on the disk, and begins to look after it.
 
         Raises OverLimit, OSError, or what the engine raises for a limit."""
-        self._restorer.restore_all(self._store)
+        self._restorer.restore_all(self._store, self._tokenizers)
         self._flushing.start()
         self._upkeep.start()
 
@@ -127,10 +128,14 @@ class CorpusLibrary:
 
     def load_configured(self, key: CorpusKey, path: Path) -> None:
         """One of the settings, unless it is here already as the file is now. Raises as `load`."""
-        source = stamp(path.absolute())
-        collection = self._registry.all().get(key)
-        if collection is not None and collection.folder.manifest.source in (source, ""):
-            return  # as it was, or documents were added, which the file can't bring back
+        tokenizer = fingerprint_of(key.tenant, key.model, self._tokenizers)
+        source = stamp(path.absolute(), tokenizer)
+        if (collection := self._registry.all().get(key)) is not None:
+            manifest = collection.folder.manifest
+            if manifest.source in (source, ""):
+                return  # as it was, or documents were added, which the file can't bring back
+            if manifest.tokenizers[-1] != tokenizer:
+                self.remove(key)  # nobody reads it while it is loaded anew: it is no longer what it says
         request = LoadRequest(key=key, source=LoadFile(path=path.absolute()), mode=Mode.CREATE)
         self._load(request, _ignore, Cancellation(), source=source)
 
@@ -179,10 +184,13 @@ class CorpusLibrary:
         self, request: LoadRequest, on_progress: Callable[[Progress], None], cancelled: Cancellation, source: str
     ) -> Loaded:
         started = time.monotonic()
+        what = f"corpus {request.key}" if request.key is not None else "posted corpus"
         try:
             with ExitStack() as reserved:
 
                 def begin(opened: Opened) -> None:
+                    nonlocal what
+                    what = f"corpus {opened.key}"
                     mode = Mode.ADD if source else request.mode
                     reserved.enter_context(self._registry.reserve(opened, mode))
 
@@ -191,10 +199,10 @@ class CorpusLibrary:
                     self._registry.put(opened, fresh, request.mode, source)
                     tokens, documents = fresh.segment.tokens, fresh.segment.documents
         except (IngestError, OverLimit, Cancelled) as error:
-            facts.corpus_refused(str(error))
+            facts.corpus_refused(what, str(error))
             raise
         except Exception as error:
-            facts.corpus_failed(error)
+            facts.corpus_failed(what, error)
             raise
         self._upkeep.wake()
         facts.corpus_published(str(opened.key), tokens, time.monotonic() - started)

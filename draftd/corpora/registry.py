@@ -24,11 +24,11 @@ class CorpusRegistry:
         self._lock = threading.Lock()  # of the two
         self._creating = threading.Lock()  # held by who makes a corpus of an id that has none; taken before any other
 
-    def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> None:
-        """Publishes what lay on the disk. Raises what the engine raises."""
+    def restore(self, folder: CollectionFolder, held: Sequence[Held], readers: Sequence[Namespace]) -> None:
+        """Publishes what lay on the disk to namespaces that may read it. Raises what the engine raises."""
         key = key_of(folder.manifest)
-        collection = Collection(folder, held, self._view(key, folder.manifest.namespaces()).show)
-        collection.show()
+        collection = Collection(folder, held, self._view(key, readers).show)
+        collection.publish()
         with self._lock:
             self._corpora[key] = collection
 

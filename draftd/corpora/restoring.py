@@ -12,6 +12,8 @@ from draftd.corpora.ledger import Ledger
 from draftd.corpora.registry import CorpusRegistry
 from draftd.corpora.registry import key_of as corpus_key
 from draftd.corpora.segments import Held, map_segment
+from draftd.corpora.tokenizers import readers
+from draftd.ingest import KnownTokenizer
 from draftd.observe import facts
 from draftd.storage import CollectionFolder, DamagedError, Manifest, Store
 from draftd.wire import Namespace
@@ -27,37 +29,40 @@ class Restorer:
         self._registry = registry
         self._keeper = keeper
 
-    def restore_all(self, store: Store) -> None:
-        """At a start. What is damaged is put aside. Raises OverLimit, or what the engine raises for a limit."""
+    def restore_all(self, store: Store, tokenizers: Sequence[KnownTokenizer]) -> None:
+        """At a start, which has these tokenizers. What is damaged is put aside.
+
+        Raises OverLimit, or what the engine raises for a limit."""
         started = time.monotonic()
         tokens = []
         with ThreadPoolExecutor(MAPPING_THREADS, "mapping") as threads:
             mapping = [(folder, threads.submit(_map_all, self._ledger, folder)) for folder in store.open()]
             for folder, held in mapping:
                 try:
-                    tokens.append(self._put(folder, held.result()))
+                    tokens.append(self._put(folder, held.result(), tokenizers))
                 except DamagedError as error:
                     store.put_aside(folder.path, str(error))
         facts.collections_restored(len(tokens), sum(tokens), time.monotonic() - started)
 
     def restore(self, folder: CollectionFolder) -> int:
-        """How many tokens its segments have. Raises DamagedError, OverLimit, or what the engine raises."""
-        return self._put(folder, _map_all(self._ledger, folder))
+        """How many tokens it holds. Raises DamagedError, OverLimit, or what the engine raises."""
+        return self._put(folder, _map_all(self._ledger, folder), ())
 
-    def _put(self, folder: CollectionFolder, held: Sequence[Held]) -> int:
+    def _put(self, folder: CollectionFolder, held: Sequence[Held], tokenizers: Sequence[KnownTokenizer]) -> int:
         manifest = folder.manifest
         try:
             if self.has(manifest):
                 raise DamagedError(f"{folder.path}: {manifest} is there already")
             if manifest.kind == "corpus":
-                self._registry.restore(folder, held)
+                self._registry.restore(folder, held, readers(manifest, tokenizers))
+                journalled = 0
             else:
-                self._keeper.restore(folder, held)
+                journalled = self._keeper.restore(folder, held)
         except BaseException:
             for each in held:
                 each.charge.release()
             raise
-        return sum(each.file.tokens for each in held)
+        return journalled + sum(each.file.tokens for each in held)
 
     def discard(self, manifest: Manifest) -> None:
         """Takes back a `restore`."""

@@ -161,11 +161,14 @@ class Progress(_Message):
 
 
 class Built(_Message):
-    """The segment lies in the job's folder as `SEGMENT`; with `tokens` 0 there is none, for nothing was left."""
+    """The segment lies in the job's folder as `SEGMENT`; with `tokens` 0 there is none, for nothing was left.
+
+    `dropped`: labels of documents that were left out, if the selection names labels."""
 
     kind: Literal["built"] = "built"
     documents: int
     tokens: int
+    dropped: frozenset[str] = frozenset()
 
 
 class Described(_Message):
@@ -180,6 +183,7 @@ class Refused(_Message):
 
     kind: Literal["refused"] = "refused"
     problem: str
+    too_large: bool = False
 
 
 class Line(_Message):

@@ -39,14 +39,18 @@ class Selection(BaseModel):
             raise ValueError("group and request_ids are of a history; documents of a corpus have document_ids")
         return self
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the labels of its documents are asked to be."""
+        return self.request_ids if self.history else self.document_ids
+
     def picks(self, times: NDArray[np.int64], labelled: Callable[[list[str]], NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Which of the documents are meant; `labelled` tells which of them have one of the labels it is given.
 
         In a corpus a label is the document's id, in a history its request's."""
         meant = np.ones(len(times), np.bool_)
-        names = self.request_ids if self.history else self.document_ids
-        if names is not None:
-            meant &= labelled(list(names))
+        if self.names is not None:
+            meant &= labelled(list(self.names))
         if self.older_than is not None:
             meant &= times < self.older_than
         return meant
@@ -59,7 +63,8 @@ def parsed_selection(fields: dict[str, Any]) -> Selection:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise IngestError(f"{place}: {first['msg']}" if place else first["msg"].removeprefix("Value error, ")) from None
+        problem = first["msg"].removeprefix("Value error, ").removeprefix("Input ").replace("valid tuple", "list")
+        raise IngestError(f"{place}: {problem}" if place else problem) from None
     if selection.older_than is not None and not 0 <= selection.older_than <= LATEST_TIME:
         raise IngestError(f"older_than: {selection.older_than} should be a time in unix seconds")
     return selection

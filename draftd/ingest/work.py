@@ -1,6 +1,7 @@
 """What the loader process does: documents, or segments that are there already, into a new segment."""
 
 from collections.abc import Iterator
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -77,14 +78,17 @@ def rebuild(job: RebuildJob, reporter: Reporter) -> Built:
     """Writes nothing if nothing is left."""
     segments = [Segment.open(path) for path in job.inputs]
     builder = SegmentBuilder(segments[0].fingerprint)
+    dropped: set[str] = set()
     with reporter:
         for segment in segments:
-            keep = np.ones(segment.documents, np.bool_)
+            picked = np.zeros(segment.documents, np.bool_)
             if job.dropped is not None:
-                keep &= ~job.dropped.picks(segment.times(), segment.labelled)
-            builder.add_segment(segment, keep)
+                picked |= job.dropped.picks(segment.times(), segment.labelled)
+                if job.dropped.names is not None:
+                    dropped.update(compress(segment.labels(), picked))
+            builder.add_segment(segment, ~picked)
             reporter.count.documents, reporter.count.tokens = builder.documents, builder.tokens
-        return _write(builder, job.result, reporter)
+        return _write(builder, job.result, reporter).model_copy(update={"dropped": frozenset(dropped)})
 
 
 def _write(builder: SegmentBuilder, folder: Path, reporter: Reporter) -> Built:

@@ -36,19 +36,29 @@ def tokenizer_known(tenant: str, model: str, path: Path, fingerprint: str, vocab
     )
 
 
+def tokenizer_changed(what: str, theirs: str, ours: str) -> None:
+    _log.warning(
+        "%s is of tokenizer %s, and the model's is %s now: only requests that state the former draft from it; "
+        "load it anew",
+        what,
+        theirs,
+        ours,
+    )
+
+
 def corpus_published(key: str, tokens: int, seconds: float) -> None:
     _LOADS.labels("published").inc()
     _log.info("corpus %s published: %s in %.2f s", key, counted(tokens, "token"), seconds)
 
 
-def corpus_refused(why: str) -> None:
+def corpus_refused(what: str, why: str) -> None:
     _LOADS.labels("refused").inc()
-    _log.warning("corpus refused: %s", why)
+    _log.warning("%s refused: %s", what, why)
 
 
-def corpus_failed(error: BaseException) -> None:
+def corpus_failed(what: str, error: BaseException) -> None:
     _LOADS.labels("failed").inc()
-    _log.error("corpus not loaded: %s", error)
+    _log.error("%s not loaded: %s", what, error)
 
 
 def corpus_removed(key: str, tokens: int) -> None:
@@ -120,6 +130,10 @@ def journal_truncated(path: Path, kept: int, found: int) -> None:
 def journal_failed(key: str, error: BaseException) -> None:
     _UNWRITTEN.inc()
     _log.error("%s: a restart would lose the last outputs, for the journal can't be written: %s", key, error)
+
+
+def disk_failed(what: str, error: BaseException) -> None:
+    _log.error("%s failed: %s", what, error)
 
 
 def call_failed(what: str, error: BaseException) -> None:

@@ -34,7 +34,9 @@ class Shelf:
         self.loader = LoaderHere()
         scratch = self.folder / "incoming"
         scratch.mkdir(exist_ok=True)
-        self.library = CorpusLibrary(self.engine, self.loader, Settings(**self.settings), self.folder, scratch)
+        options = Settings(**self.settings)
+        self.library = CorpusLibrary(self.engine, self.loader, options, self.folder, scratch)
+        self.library.open_tokenizers(options.tokenizers)
         self.library.open()
 
     def stop(self) -> None:

@@ -143,12 +143,20 @@ def test_deleted_documents_are_gone_from_drafts_and_disk(shelf: Shelf) -> None:
     shelf.add({"untouched": [8]})
     untouched = shelf.files(".segment")
     assert b"secret-1" in shelf.bytes_on_disk()
-    assert shelf.library.delete(ids("secret-1", "secret-2", "unknown")) == Deleted(documents=2, tokens=4)
+    assert shelf.library.delete(ids("secret-1", "secret-2", "unknown")) == Deleted(2, 4, unmatched=("unknown",))
     assert shelf.engine.corpus(NAMESPACE, "docs") == [[1, 2], [7], [8]]
     assert b"secret" not in shelf.bytes_on_disk()
     assert len(set(shelf.files(".segment")) & set(untouched)) == 1, "a segment without them stays"
     shelf.restart()
     assert shelf.engine.corpus(NAMESPACE, "docs") == [[1, 2], [7], [8]]
+
+
+def test_names_that_no_document_had_are_said_in_their_order(shelf: Shelf) -> None:
+    shelf.add({"a": [1], "b": [2]})
+    shelf.add({"c": [3]})
+    assert shelf.library.delete(ids("z", "c", "y", "a", "z")) == Deleted(2, 2, unmatched=("z", "y"))
+    assert shelf.library.delete(ids("b", older_than=1)) == Deleted(0, 0, unmatched=("b",))
+    assert shelf.library.delete(ids(older_than=1)) == Deleted(0, 0)
 
 
 def test_what_all_documents_left_is_an_empty_corpus(shelf: Shelf) -> None:
