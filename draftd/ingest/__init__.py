@@ -23,7 +23,7 @@ from draftd.ingest.job import (
     Stage,
 )
 from draftd.ingest.loader import Cancelled, Loader, LoaderError
-from draftd.ingest.problem import IngestError
+from draftd.ingest.problem import IngestError, TooLarge
 from draftd.ingest.selection import Selection
 
 __all__ = [
@@ -52,4 +52,5 @@ __all__ = [
     "SealJob",
     "Selection",
     "Stage",
+    "TooLarge",
 ]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from draftd.ingest.job import Built, Described, DescribeJob, Job, LoadJob, Refused, SealJob
-from draftd.ingest.problem import IngestError
+from draftd.ingest.problem import IngestError, TooLarge
 from draftd.ingest.reporting import Reporter
 from draftd.ingest.work import describe, load, rebuild, seal
 
@@ -20,7 +20,7 @@ def main() -> None:
     try:
         outcome: Built | Described | Refused = _done(job, reporter)
     except IngestError as error:
-        outcome = Refused(problem=str(error))
+        outcome = Refused(problem=str(error), too_large=isinstance(error, TooLarge))
     reporter.say(outcome)
 
 

@@ -23,7 +23,7 @@ from draftd.ingest.job import (
     Refused,
     SealJob,
 )
-from draftd.ingest.problem import IngestError
+from draftd.ingest.problem import IngestError, TooLarge
 
 OnOpened = Callable[[Opened], None]
 OnProgress = Callable[[Progress], None]
@@ -108,7 +108,7 @@ class Loader:
             raise LoaderError("the server is stopping" if self._closed else failure)
         assert outcome is not None, "a process that succeeds says what became of its job"
         if isinstance(outcome, Refused):
-            raise IngestError(outcome.problem)
+            raise (TooLarge if outcome.too_large else IngestError)(outcome.problem)
         return outcome
 
     @contextmanager

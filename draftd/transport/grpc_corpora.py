@@ -12,13 +12,14 @@ import grpc.aio
 
 from draftd.corpora import OverLimit
 from draftd.engine import LimitExceeded
-from draftd.ingest import Ack, Cancelled, IngestError, LoadColumns, LoaderError, LoadRequest, Mode, Selection
+from draftd.ingest import Ack, Cancelled, IngestError, LoadColumns, LoaderError, LoadRequest, Mode, Selection, TooLarge
 from draftd.ingest.columns import ColumnsWriter
 from draftd.ingest.jobs import Job
 from draftd.ingest.post import corpus_key
 from draftd.ingest.selection import parsed_selection
 from draftd.observe import facts
 from draftd.observe.readiness import Readiness
+from draftd.transport.disk import DiskError, DiskFull, in_callers_words
 from draftd.transport.http_body import SILENCE
 from draftd.transport.loads import Busy, Loads
 from draftd.wire.corpora import DeleteReply, DeleteRequest, LoadHeader, LoadPart, LoadReply
@@ -28,12 +29,15 @@ HEAR_OUT = 2.0  # seconds
 
 # What an error means to the client; the first that fits.
 _CODES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
+    (TooLarge, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (IngestError, grpc.StatusCode.INVALID_ARGUMENT),
     (Busy, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (OverLimit, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (LimitExceeded, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (Cancelled, grpc.StatusCode.ABORTED),
     (LoaderError, grpc.StatusCode.INTERNAL),
+    (DiskFull, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    (DiskError, grpc.StatusCode.INTERNAL),
 )
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -86,7 +90,7 @@ class CorporaService:
     async def _delete(self, request: DeleteRequest, context: Context) -> DeleteReply:
         async def call() -> DeleteReply:
             deleted = await asyncio.to_thread(self._loads.library.delete, _selection(request))
-            return DeleteReply(documents=deleted.documents, tokens=deleted.tokens)
+            return DeleteReply(documents=deleted.documents, tokens=deleted.tokens, unmatched=deleted.unmatched)
 
         return await self._answer("Delete", call, context)
 
@@ -98,9 +102,12 @@ class CorporaService:
         try:
             return await call()
         except Exception as error:  # noqa: BLE001 - the client must get a status it knows, and the log the traceback
+            told = in_callers_words(error)
+            if told is not error:
+                facts.disk_failed(f"gRPC {SERVICE}/{name}", error)
             for kind, code in _CODES:
-                if isinstance(error, kind):
-                    await _abort(context, code, str(error))
+                if isinstance(told, kind):
+                    await _abort(context, code, str(told))
             facts.call_failed(f"gRPC {SERVICE}/{name}", error)
             await _abort(context, grpc.StatusCode.INTERNAL, "a defect of the server; its log says more")
 
@@ -118,7 +125,7 @@ async def _receive(first: LoadPart, parts: Parts, folder: Path, max_bytes: int, 
             }
             job.received(sum(map(len, content.values())))
             if job.bytes_read > max_bytes:
-                raise IngestError(f"the columns are longer than {max_bytes} bytes, the limit corpora.max_upload_bytes")
+                raise TooLarge(f"the columns are longer than {max_bytes} bytes, the limit corpora.max_upload_bytes")
             try:
                 columns.append_packed(**content)
             except OSError as error:

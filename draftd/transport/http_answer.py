@@ -12,9 +12,10 @@ from starlette.responses import JSONResponse, Response
 
 from draftd.corpora import OverLimit
 from draftd.engine import LimitExceeded
-from draftd.ingest import Cancelled, IngestError, LoaderError
+from draftd.ingest import Cancelled, IngestError, LoaderError, TooLarge
 from draftd.observe import facts
 from draftd.observe.readiness import Readiness
+from draftd.transport.disk import DiskError, DiskFull, in_callers_words
 from draftd.transport.loads import Busy
 
 Shape = dict[str, Any]
@@ -26,12 +27,15 @@ class NotFound(LookupError):
 
 # What an error means to the client; the first that fits.
 _STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
+    (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (IngestError, HTTPStatus.BAD_REQUEST),
-    (LimitExceeded, HTTPStatus.BAD_REQUEST),
     (NotFound, HTTPStatus.NOT_FOUND),
     (Cancelled, HTTPStatus.CONFLICT),
     (Busy, HTTPStatus.TOO_MANY_REQUESTS),
+    (LimitExceeded, HTTPStatus.INSUFFICIENT_STORAGE),
     (OverLimit, HTTPStatus.INSUFFICIENT_STORAGE),
+    (DiskFull, HTTPStatus.INSUFFICIENT_STORAGE),
+    (DiskError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (LoaderError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 
@@ -54,9 +58,12 @@ class Answers:
         except asyncio.CancelledError:  # only by the server's stop, when the time for answers under way is over
             return self._failure(HTTPStatus.SERVICE_UNAVAILABLE, "the server is stopping")
         except Exception as error:  # noqa: BLE001 - a client must get the shape it knows, and the log the traceback
+            told = in_callers_words(error)
+            if told is not error:
+                facts.disk_failed(f"HTTP {request.url.path}", error)
             for kind, status in _STATUSES:
-                if isinstance(error, kind):
-                    return self._failure(status, str(error))
+                if isinstance(told, kind):
+                    return self._failure(status, str(told))
             facts.call_failed(f"HTTP {request.url.path}", error)
             return self._failure(HTTPStatus.INTERNAL_SERVER_ERROR, "a defect of the server; its log says more")
 

@@ -4,6 +4,8 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -40,7 +42,9 @@ class Archive:
             refuse_unknown_fields(fields, tuple(Selection.model_fields))
             deleted = await asyncio.to_thread(self._library.delete, parsed_selection(fields))
             message = f"deleted {counted(deleted.documents, 'document')} with {counted(deleted.tokens, 'token')}"
-            return success({"message": message, "documents": deleted.documents, "tokens": deleted.tokens})
+            if deleted.unmatched:
+                message += f"; nothing is known as {', '.join(map(repr, deleted.unmatched))}"
+            return success({"message": message, **asdict(deleted)})
 
         return await self._answers.of(request, call)
 
@@ -48,8 +52,10 @@ class Archive:
         async def call() -> Response:
             namespace = owner(query_fields(request, ("tenant", "model", "adapter", "tokenizer")))
             async with self._turn:
-                archive = tempfile.TemporaryFile(dir=self._library.scratch)  # noqa: SIM115 - closed when sent
-                await asyncio.to_thread(self._library.export, namespace, archive)
+                with ExitStack() as opened:
+                    archive = opened.enter_context(tempfile.TemporaryFile(dir=self._library.scratch))
+                    await asyncio.to_thread(self._library.export, namespace, archive)
+                    opened.pop_all()  # it is closed when it is sent
             facts.namespace_exported(str(namespace), archive.tell())
             length = {"content-length": str(archive.tell())}
             return StreamingResponse(_content(archive), media_type=MEDIA_TYPE, headers=length)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
 
-from draftd.ingest import IngestError, LoaderError
+from draftd.ingest import IngestError, LoaderError, TooLarge
 
 SMALL_BODY = 64 << 10  # bytes
 MOST_DROPPED = 256 << 20  # bytes, and 16 times the limit; who sends more finds the connection closed
@@ -41,7 +41,7 @@ async def _limited(request: Request, max_bytes: int, limit_name: str) -> AsyncIt
             break
         # In between, the rest is read and dropped: most clients hear an answer only after they sent all.
     if received > max_bytes:
-        raise IngestError(f"the body is longer than {max_bytes} bytes, the limit {limit_name}")
+        raise TooLarge(f"the body is longer than {max_bytes} bytes, the limit {limit_name}")
 
 
 async def _never_silent(request: Request) -> AsyncIterator[bytes]:

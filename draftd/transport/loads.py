@@ -16,6 +16,7 @@ from draftd.ingest import Ack, Cancellation, Cancelled, CorpusKey, IngestError, 
 from draftd.ingest.child import NICENESS
 from draftd.ingest.jobs import Job, Jobs
 from draftd.observe import facts
+from draftd.transport.disk import in_callers_words
 
 PARALLEL_LOADS = 2  # loads that are read and built at the same time
 MOST_LOADS = 32  # with those that arrive or wait; each may take corpora.max_upload_bytes of disk
@@ -130,7 +131,9 @@ def _ended_by(job: Job, error: Exception) -> Exception:
     if isinstance(error, Cancelled):
         job.cancelled()
         return error
-    if not isinstance(error, IngestError | LoaderError | OverLimit | LimitExceeded):
+    if isinstance(error, OSError):
+        error = in_callers_words(error)  # the log has it from the library
+    elif not isinstance(error, IngestError | LoaderError | OverLimit | LimitExceeded):
         facts.call_failed("a load", error)
         error = LoaderError("a defect of the server; its log says more")
     job.failed(str(error))

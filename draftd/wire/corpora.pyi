@@ -85,9 +85,11 @@ class Names(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DeleteReply(_message.Message):
-    __slots__ = ("documents", "tokens")
+    __slots__ = ("documents", "tokens", "unmatched")
     DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
+    UNMATCHED_FIELD_NUMBER: _ClassVar[int]
     documents: int
     tokens: int
-    def __init__(self, documents: _Optional[int] = ..., tokens: _Optional[int] = ...) -> None: ...
+    unmatched: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, documents: _Optional[int] = ..., tokens: _Optional[int] = ..., unmatched: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import IO, cast
 
-from draftd.ingest.problem import IngestError
+from draftd.ingest.problem import IngestError, TooLarge
 from draftd.ingest.readers.limits import BYTES_A_TOKEN, ReadLimits
 
 if sys.version_info >= (3, 14):
@@ -47,7 +47,7 @@ class _Unpacked(io.RawIOBase):
             raise IngestError(f"the compressed file is damaged: {error}") from None
         self._read += len(content)
         if self._read > self._most:
-            raise IngestError(
+            raise TooLarge(
                 f"the compressed file holds more than {self._most} bytes: {BYTES_A_TOKEN} are taken for each token "
                 "of corpora.max_tokens"
             )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from draftd.ingest.problem import IngestError
+from draftd.ingest.problem import TooLarge
 
 LONGEST_TEXT = 32 << 20  # bytes of one line or text file; one without an end must not fill the memory
 
@@ -22,6 +22,6 @@ class ReadLimits:
         return BYTES_A_TOKEN * self.max_tokens + (1 << 20)
 
 
-def too_many_tokens(place: str, max_tokens: int) -> IngestError:
+def too_many_tokens(place: str, max_tokens: int) -> TooLarge:
     """The error for documents above the limit, which `place` takes them over."""
-    return IngestError(f"{place}: the corpus holds more than {max_tokens} tokens, the limit corpora.max_tokens")
+    return TooLarge(f"{place}: the corpus holds more than {max_tokens} tokens, the limit corpora.max_tokens")

@@ -7,7 +7,7 @@ import numpy as np
 
 from draftd.ingest.documents import Ids, Piece, Text
 from draftd.ingest.labels import checked_label
-from draftd.ingest.problem import IngestError
+from draftd.ingest.problem import IngestError, TooLarge
 from draftd.ingest.readers.limits import BYTES_A_TOKEN, ReadLimits
 from draftd.ingest.readers.plain import plain_file
 
@@ -51,7 +51,7 @@ def _columns(schema: Any, types: Any) -> list[str]:
 def _refuse_bombs(metadata: Any, limits: ReadLimits) -> None:
     unpacked = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     if unpacked > limits.unpacked_bytes:
-        raise IngestError(
+        raise TooLarge(
             f"the Parquet file holds {unpacked} bytes: {BYTES_A_TOKEN} are taken for each token of corpora.max_tokens"
         )
 

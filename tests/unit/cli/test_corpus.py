@@ -90,7 +90,7 @@ def test_a_folder_of_texts_is_added_and_one_of_them_deleted(served: Served, tmp_
     nothing = draftd("corpus", "delete", "docs", "--older-than", "3600", *server)
     assert nothing.stdout == "deleted 0 documents with 0 tokens\n", nothing.stderr
     history = draftd("corpus", "delete", "--history", "--request", "r", *server)
-    assert history.stdout == "deleted 0 documents with 0 tokens\n", history.stderr
+    assert history.stdout == "deleted 0 documents with 0 tokens; nothing is known as 'r'\n", history.stderr
 
 
 @pytest.mark.parametrize(

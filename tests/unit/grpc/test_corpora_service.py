@@ -1,6 +1,8 @@
 """The Corpora service: a real server on a socket, over a real library."""
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -96,8 +98,8 @@ async def test_documents_are_deleted_by_their_ids(start: Start, connect: Connect
         await connection.load(parts([1, 2], [3], [4, 5, 6], labels=("a", "b", "a")))
         nothing = await connection.delete(DeleteRequest(corpus_id="docs", document_ids=Names()))
         assert (nothing.documents, nothing.tokens) == (0, 0)
-        deleted = await connection.delete(DeleteRequest(corpus_id="docs", document_ids=Names(names=["a"])))
-        assert (deleted.documents, deleted.tokens) == (2, 5)
+        deleted = await connection.delete(DeleteRequest(corpus_id="docs", document_ids=Names(names=["a", "x"])))
+        assert (deleted.documents, deleted.tokens, list(deleted.unmatched)) == (2, 5, ["x"])
         assert await connection.endpoint.counts() == {"docs": 1}
         history = await connection.delete(DeleteRequest(history=True, group="g", request_ids=Names(names=["r"])))
         assert (history.documents, history.tokens) == (0, 0)
@@ -167,7 +169,7 @@ async def test_what_is_full_is_resource_exhausted_with_the_figures(
         assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert "limits.namespace_bytes, 1.0MiB" in message
         code, message = await refused(connection.load(columns(1_000_000)))
-        assert code is grpc.StatusCode.INVALID_ARGUMENT, message
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert "longer than 3145728 bytes, the limit corpora.max_upload_bytes" in message
         monkeypatch.setattr(loads, "MOST_LOADS", 0)
         code, message = await refused(connection.load(parts([1])))
@@ -219,3 +221,24 @@ async def test_a_defect_is_told_apart(start: Start, connect: Connect, monkeypatc
         monkeypatch.setattr(type(connection.endpoint.library), "load", None)
         code, message = await refused(connection.load(parts([1])))
         assert (code, message) == (grpc.StatusCode.INTERNAL, "a defect of the server; its log says more")
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(errno.ENOSPC, grpc.StatusCode.RESOURCE_EXHAUSTED), (errno.EIO, grpc.StatusCode.INTERNAL)],
+)
+async def test_a_disk_that_fails_is_said(
+    number: int, expected: grpc.StatusCode, start: Start, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), "/secret/path")
+
+    async with connect(start()) as connection:
+        for name in ("load", "delete"):
+            monkeypatch.setattr(type(connection.endpoint.library), name, fail)
+        for call in (connection.load(parts([1])), connection.delete(DeleteRequest(corpus_id="docs"))):
+            code, message = await refused(call)
+            assert (code, message) == (
+                expected,
+                f"the data directory failed: {os.strerror(number).lower()}; the server's log says more",
+            )

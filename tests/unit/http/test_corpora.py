@@ -117,7 +117,7 @@ async def test_the_body_limit_follows_the_settings(start: Start) -> None:
     body = {"token_chunks": [list(range(1000))]}
     assert (await start(max_body_bytes=100_000).add(**body))[0] == 200
     status, reply = await start(max_body_bytes=1024).add(**body)
-    assert status == 400
+    assert status == 413
     assert "longer than 1024 bytes, the limit corpora.max_body_bytes" in reply["message"]
 
 
@@ -132,7 +132,7 @@ async def test_a_body_without_end_is_cut_off(start: Start) -> None:
             yield b" " * (1 << 16)
 
     response = await endless.http.post("/add_external_corpus", content=body())
-    assert response.status_code == 400
+    assert response.status_code == 413
     assert sent < 1 << 20
 
 
@@ -140,7 +140,7 @@ async def test_the_token_limit_follows_the_settings(start: Start) -> None:
     assert (await start(max_tokens=3).add(token_chunks=[[1, 2, 3]]))[0] == 200
     limited = start(max_tokens=2)
     status, reply = await limited.add(token_chunks=[[1, 2, 3]])
-    assert status == 400
+    assert status == 413
     assert "more than 2 tokens" in reply["message"]
     assert await limited.counts() == {}
 
@@ -158,7 +158,7 @@ async def test_files_are_read_below_the_configured_directories(start: Start, tmp
 async def test_the_number_of_corpora_follows_the_settings(start: Start) -> None:
     two = start(max_corpora=2)
     one = start(max_corpora=1)
-    for endpoint, expected in ((two, 200), (one, 400)):
+    for endpoint, expected in ((two, 200), (one, 507)):
         await endpoint.add(corpus_id="a", token_chunks=[[1]])
         status, reply = await endpoint.add(corpus_id="b", token_chunks=[[2]])
         assert status == expected, reply

@@ -88,7 +88,7 @@ def test_a_time_that_is_none_in_seconds_is_refused(older_than: int) -> None:
 
 
 def test_a_field_that_is_wrong_is_named() -> None:
-    with pytest.raises(IngestError, match=r"^older_than: Input should be a valid integer"):
+    with pytest.raises(IngestError, match=r"^older_than: should be a valid integer"):
         parsed_selection({"corpus_id": "c", "older_than": "yesterday"})
     with pytest.raises(IngestError, match=r"^give either corpus_id or history"):
         parsed_selection({})
