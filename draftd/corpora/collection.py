@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from draftd.corpora.segments import Fresh, Held, map_segment, mapped
+from draftd.corpora.problem import OverLimit
+from draftd.corpora.segments import Fresh, Held, map_charged, mapped
 from draftd.native import Segment
 from draftd.observe import facts
 from draftd.storage import CollectionFolder, fresh_segment_name
@@ -88,7 +89,7 @@ class Collection:
     def unmapped(self, held: Held) -> Iterator[None]:
         """Drafts do without this segment, and it takes no memory, until the context is left or it is replaced."""
         with self.lock:
-            kept, held.segment = held.charge.kept, None
+            held.segment = None
             self._show_anew()
             held.charge.release()
         try:
@@ -96,9 +97,16 @@ class Collection:
         finally:
             with self.lock:
                 if held in self.held:
-                    held.charge.hold(kept)
-                    held.segment = map_segment(self.folder.file(held.file), held.file)
-                    self._show_anew()
+                    self._map(held)
+
+    def map_all(self) -> None:
+        """Lets drafts read again what there was no room for when it was to be mapped again.
+
+        Raises OverLimit, OSError, DamagedError."""
+        with self.lock:
+            for held in self.held:
+                if held.segment is None:
+                    self._map(held)
 
     def release(self) -> None:
         """Unmaps everything, after drafts stopped reading it."""
@@ -123,6 +131,14 @@ class Collection:
             self.settle()
         except Exception as error:  # noqa: BLE001 - the change is made, whatever fails now
             facts.change_unfinished(str(self), error)
+
+    def _map(self, held: Held) -> None:
+        try:
+            held.segment = map_charged(self.folder.file(held.file), held.file, held.charge)
+        except OverLimit:
+            facts.undrafted(str(self), held.file.tokens)
+            raise
+        self._show_anew()
 
     def _show_anew(self) -> None:
         self.shown = False

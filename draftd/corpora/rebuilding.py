@@ -31,9 +31,12 @@ class Gone:
 
 
 def merge(workshop: Workshop, collection: Collection, dropped: Selection | None = None) -> None:
-    """Until it has few enough segments; what `dropped` picks is left out on the way. Raises OverLimit, LoaderError."""
+    """Until it has few enough segments, all of them mapped; what `dropped` picks is left out on the way.
+
+    Raises OverLimit, LoaderError."""
     with workshop.turn:
         collection.settle()
+        collection.map_all()
         while (run := plan_merge([held.file.tokens for held in collection.held])) is not None:
             started = time.monotonic()
             old = collection.held[run]

@@ -11,7 +11,7 @@ from draftd.corpora.histories import key_of as history_key
 from draftd.corpora.ledger import Ledger
 from draftd.corpora.registry import CorpusRegistry
 from draftd.corpora.registry import key_of as corpus_key
-from draftd.corpora.segments import Held, map_segment
+from draftd.corpora.segments import Held, map_charged
 from draftd.corpora.tokenizers import readers
 from draftd.ingest import KnownTokenizer
 from draftd.observe import facts
@@ -41,7 +41,7 @@ class Restorer:
                 try:
                     tokens.append(self._put(folder, held.result(), tokenizers))
                 except DamagedError as error:
-                    store.put_aside(folder.path, str(error))
+                    store.put_aside(folder.path, f"{folder.manifest}: {error}")
         facts.collections_restored(len(tokens), sum(tokens), time.monotonic() - started)
 
     def restore(self, folder: CollectionFolder) -> int:
@@ -94,9 +94,6 @@ def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
         for file in manifest.segments:
             charge = ledger.charge(owner)
             undo.callback(charge.release)
-            charge.hold(file.bytes)
-            segment = map_segment(folder.file(file), file)
-            held.append(Held(file, segment, charge))
-            charge.hold(segment.memory_size)
+            held.append(Held(file, map_charged(folder.file(file), file, charge), charge))
         undo.pop_all()
     return held

@@ -49,6 +49,18 @@ def describe(segment: Segment, name: str, size: int) -> SegmentFile:
     )
 
 
+def map_charged(path: Path, file: SegmentFile, charge: Charge) -> Segment:
+    """As `map_segment`; the charge then holds its bytes. Raises OverLimit too; after an error it holds none."""
+    try:
+        charge.hold(file.bytes)
+        segment = map_segment(path, file)
+        charge.hold(segment.memory_size)
+    except BaseException:
+        charge.release()
+        raise
+    return segment
+
+
 def map_segment(path: Path, file: SegmentFile) -> Segment:
     """Opens a file and holds it against its manifest. Raises DamagedError, or OSError when the system can't map it."""
     try:

@@ -105,6 +105,10 @@ def limit_reached(what: str, why: str) -> None:
     _log.warning("%s: %s", what, why)
 
 
+def undrafted(key: str, tokens: int) -> None:
+    _log.warning("%s: %s are not drafted from until there is room for them", key, counted(tokens, "token"))
+
+
 def maintenance_failed(key: str, error: BaseException) -> None:
     _log.error("%s: maintenance failed and is tried again: %s", key, error)
 

@@ -263,9 +263,11 @@ def test_a_deletion_without_room_that_fails_leaves_all_as_it_was(shelf: Shelf) -
     assert shelf.library._workshop.ledger.used() == before
 
 
-def test_a_segment_whose_room_was_taken_comes_back_with_the_next_deletion(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["a deletion", "the upkeep"])
+def test_a_segment_whose_room_was_taken_comes_back(
+    how: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr("draftd.corpora.upkeep.REST_SECONDS", 0.0)
     shelf.add({"keep": list(range(1000)) * 200, "secret": [7, 7]})
     shelf.restart(**SMALL)
     other = shelf.library._workshop.ledger.charge(NAMESPACE)
@@ -285,9 +287,16 @@ def test_a_segment_whose_room_was_taken_comes_back_with_the_next_deletion(
         with pytest.raises(OverLimit):
             shelf.library.delete(ids("secret"))
     assert shelf.engine.corpus(NAMESPACE, "docs") == []
+    shelf.library._look_after()
+    assert "corpus 'docs' of acme/m: 200002 tokens are not drafted from until there is room" in caplog.text
     other.release()
-    shelf.library.delete(ids("secret"))
-    assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200]
+    if how == "a deletion":
+        shelf.library.delete(ids("secret"))
+        assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200]
+    else:
+        shelf.library._look_after()
+        assert shelf.engine.corpus(NAMESPACE, "docs") == [list(range(1000)) * 200, [7, 7]]
+        assert shelf.library._workshop.ledger.used() == shelf.engine.corpora[NAMESPACE]["docs"][0].memory_size
 
 
 def test_a_start_below_what_is_on_the_disk_says_which_limit(shelf: Shelf) -> None:
