@@ -166,7 +166,9 @@ class Draft:
 
     def __repr__(self) -> str:
         if not len(self):
-            return f"Draft(empty: {self.reason.name}, base={self.base}, epoch={self.epoch})"
+            reason = self.reason
+            why = f"{reason.name}: {self.status.name}" if reason is Reason.REFUSED else reason.name
+            return f"Draft(empty: {why}, base={self.base}, epoch={self.epoch})"
         sources = "/".join(sorted({Source(number).name for number in self.source.tolist()}))
         return f"Draft({self.kind.name} of {len(self)}: {self.tokens.tolist()}, base={self.base}, from {sources})"
 

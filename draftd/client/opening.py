@@ -35,6 +35,8 @@ def opening_message(
 
     Raises ValueError for an argument that can't be meant, TypeError for an unknown one.
     """
+    if not isinstance(request_id, str):
+        raise ValueError(f"open({request_id!r}): the request's id should be a string")
     unknown = set(options) - set(OpenOptions.__annotations__)
     if unknown:
         raise TypeError(f"open({request_id!r}): unknown option {', '.join(sorted(unknown))}")

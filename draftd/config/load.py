@@ -54,7 +54,7 @@ def load_settings(file: Path | None, given: Mapping[str, Any] | None = None) -> 
     try:
         return Sources(**(given or {}))
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(problem) for problem in error.errors())) from None
+        raise ConfigError("; ".join(_explain(problem, given or {}) for problem in error.errors())) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"config file {file}: not TOML: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -79,14 +79,25 @@ def _refuse_unknown_variables() -> None:
             raise ConfigError(f"environment variable {name} is unknown; the nearest is {nearest(upper, known)}")
 
 
-def _explain(problem: Any) -> str:
-    """One problem found by pydantic, in words."""
+def _explain(problem: Any, given: Mapping[str, Any]) -> str:
+    """One problem found by pydantic, in words; `given` is what the command line said."""
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         return f"option {name} is unknown; the nearest is {nearest(name, option_names(Settings, of_lists=True))}"
     message = _KINDS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if not name:
         return str(message)
-    where = f" (environment variable {variable_of(name)})" if variable_of(name) in os.environ else ""
-    given = "" if isinstance(problem["input"], (dict, Settings)) else f", not {problem['input']!r}"
-    return f"{name}{where}: {message[0].lower()}{message[1:]}{given}"
+    from_environment = variable_of(name) in os.environ and not _holds(given, problem["loc"])
+    where = f" (environment variable {variable_of(name)})" if from_environment else ""
+    found = "" if isinstance(problem["input"], (dict, Settings)) else f", not {problem['input']!r}"
+    return f"{name}{where}: {message[0].lower()}{message[1:]}{found}"
+
+
+def _holds(tree: Mapping[str, Any], place: tuple[str | int, ...]) -> bool:
+    """Whether the tree has something there."""
+    here: Any = tree
+    for part in place:
+        if not isinstance(here, Mapping) or part not in here:
+            return False
+        here = here[part]
+    return True

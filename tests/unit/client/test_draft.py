@@ -75,3 +75,5 @@ def test_a_draft_reads_as_what_it_holds() -> None:
     tails = Tails(tail())
     assert repr(Draft(tails, 0)) == "Draft(TREE of 3: [7, 8, 9], base=10, from CORPUS/OWN_TEXT)"
     assert repr(Draft(tails, 1)) == "Draft(empty: NO_MATCH, base=20, epoch=4)"
+    refused = Tails(tail(status=bytes([0, Status.INVALID_TOKEN]), reason=bytes([0, Reason.REFUSED])))
+    assert repr(Draft(refused, 1)) == "Draft(empty: REFUSED: INVALID_TOKEN, base=20, epoch=4)"

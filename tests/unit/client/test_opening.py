@@ -64,6 +64,12 @@ def test_what_cannot_be_meant_is_an_error_that_names_request_and_option(options:
     assert "req-7" in str(raised.value)
 
 
+@pytest.mark.parametrize("request_id", [5, None, b"r"])
+def test_an_id_that_is_no_string_is_an_error(request_id: Any) -> None:
+    with pytest.raises(ValueError, match="id should be a string"):
+        opening_message(request_id, [1], NAMESPACE, 100, {})
+
+
 def test_an_unknown_option_is_an_error() -> None:
     with pytest.raises(TypeError, match="unknown option prompts"):
         opening_message("r", [1], NAMESPACE, 100, {"prompts": 3})  # type: ignore[typeddict-unknown-key]

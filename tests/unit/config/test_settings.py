@@ -157,6 +157,12 @@ def test_an_error_says_that_the_value_came_from_the_environment(monkeypatch: pyt
         load_settings(None)
 
 
+def test_an_error_of_the_command_line_does_not_blame_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAFTD_LISTEN__HTTP", "127.0.0.1:0")
+    with pytest.raises(ConfigError, match=r"^listen.http: .*'nonsense'$"):
+        load_settings(None, {"listen": {"http": "nonsense"}})
+
+
 def test_a_list_that_is_no_json_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAFTD_TOKENIZERS", "/srv/tokenizer.json")
     with pytest.raises(ConfigError, match=r"DRAFTD_TOKENIZERS.*written as JSON"):
