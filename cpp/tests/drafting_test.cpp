@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <deque>
 #include <random>
 #include <set>
 #include <utility>
@@ -31,7 +32,8 @@ class Batch {
     for (int i = 0; i < 2; ++i) segments_.push_back(sealed({random_text(random, 300), random_text(random, 20)}));
   }
 
-  DraftWish& add(std::span<const Token> text) {
+  DraftWish& add(std::vector<Token> context) {
+    const std::span<const Token> text = texts_.emplace_back(std::move(context));
     std::vector<LiveSource>& live = live_.emplace_back();
     for (const Index& index : indexes_) live.push_back({&index, Source::kSharedHistory, index.match(text)});
     DraftWish& wish = wishes.emplace_back();
@@ -60,6 +62,7 @@ class Batch {
   std::array<Index, 3> indexes_;
   SegmentSet segments_;
   SealedSource sealed_{&segments_, Source::kCorpus};
+  std::deque<std::vector<Token>> texts_;  // wishes point into them
   std::vector<std::vector<LiveSource>> live_;
 };
 
