@@ -17,6 +17,7 @@ from draftd.observe import facts
 from draftd.observe.cpus import cpu_count
 from draftd.observe.metrics import EngineCollector
 from draftd.observe.readiness import Readiness
+from draftd.storage import VersionError
 from draftd.transport.grpc_corpora import CorporaService
 from draftd.transport.grpc_server import GrpcServer
 from draftd.transport.http_app import Admin, admin_app
@@ -124,7 +125,7 @@ class Server:
             )
         try:
             self._library.open()
-        except (LimitExceeded, OverLimit, OSError) as error:
+        except (LimitExceeded, OverLimit, VersionError, OSError) as error:
             raise StartError(f"data_dir {self._settings.data_directory()}: {error}") from None
         configured = {
             CorpusKey(tenant=corpus.tenant, model=corpus.model, adapter=corpus.adapter, corpus_id=corpus.id): corpus
@@ -134,7 +135,7 @@ class Server:
         for key, corpus in configured.items():
             try:
                 self._library.load_configured(key, corpus.path)
-            except (IngestError, LoaderError, LimitExceeded, OverLimit) as error:
+            except (IngestError, LoaderError, LimitExceeded, OverLimit, OSError) as error:
                 raise StartError(f"corpus {corpus.id!r} from {corpus.path}: {error}") from None
 
     async def _stop(self) -> None:

@@ -1,5 +1,6 @@
 """A namespace as one file: out of this data directory, and into it, all or nothing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -58,9 +59,9 @@ def _packed(collection: Collection, opened: ExitStack) -> Packed:
 
 
 def _refuse_taken(manifests: Sequence[Manifest], restorer: Restorer) -> None:
-    keys = [manifest.key for manifest in manifests]
+    times = Counter(manifest.key for manifest in manifests)
     for manifest in manifests:
-        if keys.count(manifest.key) > 1:
+        if times[manifest.key] > 1:
             raise IngestError(f"import: the archive has {manifest} twice")
         if restorer.has(manifest):
             raise IngestError(f"import: {manifest} exists already; remove it first")

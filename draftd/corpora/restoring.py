@@ -94,6 +94,10 @@ def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
         for file in manifest.segments:
             charge = ledger.charge(owner)
             undo.callback(charge.release)
-            held.append(Held(file, map_charged(folder.file(file), file, charge), charge))
+            segment = map_charged(folder.file(file), file, charge)
+            if segment.fingerprint not in ("", *manifest.tokenizers):
+                stated = " or ".join(tokenizer or "none" for tokenizer in manifest.tokenizers)
+                raise DamagedError(f"{file.file} is of tokenizer {segment.fingerprint}, its manifest of {stated}")
+            held.append(Held(file, segment, charge))
         undo.pop_all()
     return held

@@ -8,7 +8,7 @@ is removed. What is damaged moves to `<data_dir>/quarantine/`, and the rest serv
 from draftd.storage.archive import Bytes, Packed, Unpacked, read_archive, write_archive
 from draftd.storage.folder import CollectionFolder, fresh_segment_name
 from draftd.storage.manifest import Manifest, SegmentFile
-from draftd.storage.problem import DamagedError
+from draftd.storage.problem import DamagedError, VersionError
 from draftd.storage.scratch import Scratch
 from draftd.storage.store import Store
 
@@ -22,6 +22,7 @@ __all__ = [
     "SegmentFile",
     "Store",
     "Unpacked",
+    "VersionError",
     "fresh_segment_name",
     "read_archive",
     "write_archive",

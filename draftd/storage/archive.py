@@ -98,8 +98,8 @@ def _unpack(archive: BinaryIO, manifest: Manifest, into: Path) -> Unpacked:
     segments = tuple(segment.model_copy(update={"file": fresh_segment_name()}) for segment in manifest.segments)
     for number, segment in enumerate(segments):
         _copy(archive, segment.bytes, into / segment.file, f"{manifest}, segment {number}")
-    # What the generations of a history number are heads that stayed behind.
-    renewed = manifest.model_copy(update={"segments": segments, "generation": 0})
+    # What the generations of a history number are heads that stayed behind, and so are configured files.
+    renewed = manifest.model_copy(update={"segments": segments, "generation": 0, "source": ""})
     return Unpacked(renewed, {segment.file: into / segment.file for segment in segments})
 
 

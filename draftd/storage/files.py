@@ -32,6 +32,12 @@ def rename(source: Path, target: Path) -> None:
     os.rename(source, target)  # noqa: PTH104 - this module is where a crash can come between two calls of os
 
 
+def link(source: Path, target: Path) -> None:
+    """A second name of a file."""
+    os.link(source, target)
+    sync_folder(target.parent)
+
+
 def make_folder(path: Path) -> None:
     """Not synced."""
     os.mkdir(path, 0o700)  # noqa: PTH102

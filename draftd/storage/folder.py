@@ -2,15 +2,16 @@
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
-from draftd.storage.files import move, names_in, remove_file, sync_folder, write_file
-from draftd.storage.journal import Journal, journal_of, read_journal
-from draftd.storage.manifest import MANIFEST, Manifest, SegmentFile, read_manifest, write_manifest
+from draftd.storage.files import UNFINISHED, move, names_in, remove_file, sync_folder, write_file
+from draftd.storage.journal import Journal, journal_of, mend_journal, read_journal
+from draftd.storage.manifest import MANIFEST, SEGMENT_NAME, Manifest, SegmentFile, read_manifest, write_manifest
 
 _JOURNAL_NAME = re.compile(r"journal-(\d{1,19})")
+_OURS = re.compile(rf"{SEGMENT_NAME}|^{_JOURNAL_NAME.pattern}$|{re.escape(UNFINISHED)}$")
 
 
 def fresh_segment_name() -> str:
@@ -31,12 +32,15 @@ class CollectionFolder:
         self.path = path
         self.manifest = manifest
         self.unsynced = set(unsynced)
+        self._ends: dict[int, int] = {}  # of what was acknowledged of the journals that were appended to
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Removes what the manifest does not name. Raises DamagedError, or FileNotFoundError without a manifest."""
+    def open(cls, path: Path, keep_aside: Callable[[Path, str], None]) -> Self:
+        """Removes what the manifest does not name; `keep_aside` is told of damaged journals. Raises DamagedError."""
         folder = cls(path, read_manifest(path))
         folder.clean()
+        for _, name in folder._journal_names():
+            mend_journal(path / name, keep_aside)
         return folder
 
     def file(self, segment: SegmentFile) -> Path:
@@ -62,31 +66,37 @@ class CollectionFolder:
             self.unsynced.remove(path)
 
     def clean(self) -> None:
-        """On return the folder holds what the manifest names, and nothing else."""
+        """On return there is no segment and no journal but what the manifest names. Other files are none of its own."""
         self.sync()  # until then, a crash may bring back a manifest that names other files
         named = {MANIFEST, *(segment.file for segment in self.manifest.segments)}
         named.update(name for _, name in self._journal_names())
-        for name in set(names_in(self.path)) - named:
+        for name in filter(_OURS.search, set(names_in(self.path)) - named):
             self.unsynced.add(self.path)
             remove_file(self.path / name)
         self.sync()
 
     def append_to_journal(self, generation: int, payload: bytes) -> None:
-        """Returns when it is on the disk."""
+        """Returns when it is on the disk. After an OSError it is not; what is there of it goes with the next call."""
         path = self.path / journal_name(generation)
         if not path.exists():
             self.unsynced.add(self.path)
         with Journal(path) as journal:
+            self.sync()
+            end = self._ends.setdefault(generation, journal.end)
+            if journal.end > end:
+                journal.cut(end)
             journal.append(payload)
-        self.sync()
+            self._ends[generation] = journal.end
 
     def journals(self) -> dict[int, list[bytes]]:
-        """The payloads of every generation that is in no segment, in order; what is torn is cut."""
+        """The payloads of every generation that is in no segment, in order."""
         return {generation: read_journal(self.path / name) for generation, name in sorted(self._journal_names())}
 
     def rewrite_journal(self, generation: int, payloads: Sequence[bytes]) -> None:
         """Returns when it is on the disk."""
-        write_file(self.path / journal_name(generation), journal_of(payloads))
+        content = journal_of(payloads)
+        write_file(self.path / journal_name(generation), content)
+        self._ends[generation] = len(content)
         self.unsynced.add(self.path)
         self.sync()
 

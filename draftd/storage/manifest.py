@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from draftd.storage.files import write_file
-from draftd.storage.problem import DamagedError
+from draftd.storage.problem import DamagedError, VersionError
 from draftd.wire import Namespace
 
-VERSION: Literal[1] = 1
+VERSION: Literal[1] = 1  # of all that a folder holds: segments and journals of another format have another here
 MANIFEST = "manifest.json"
 SEGMENT_NAME = r"^[0-9a-f]{32}\.segment$"
 
@@ -52,6 +52,8 @@ class Manifest(_Part):
         self.namespaces()  # raises for names that no namespace has
         if not self.name.isprintable() or (self.kind == "corpus" and not self.name):
             raise ValueError(f"{self.kind}: {self.name!a} is no name")
+        if self.kind == "history" and len(self.tokenizers) > 1:
+            raise ValueError("tokenizers: a history has one")
         if len({segment.file for segment in self.segments}) < len(self.segments):
             raise ValueError("segments: a file is named twice")
         return self
@@ -78,26 +80,28 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises DamagedError, or FileNotFoundError."""
+    """Raises DamagedError, VersionError."""
     path = folder / MANIFEST
     try:
         document = json.loads(path.read_bytes())
         content, digest = document["manifest"], document["sha256"]
-    except (ValueError, RecursionError, TypeError, KeyError) as error:
-        raise DamagedError(f"{path}: no manifest: {error!r}") from None
+    except FileNotFoundError:
+        raise DamagedError(f"{path}: is missing") from None
+    except (ValueError, RecursionError, TypeError, KeyError):
+        raise DamagedError(f"{path}: is no manifest") from None
     if digest != _digest(content):
         raise DamagedError(f"{path}: its checksum is wrong")
     try:
         return parse_manifest(content)
     except DamagedError as error:
-        raise DamagedError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
 
 
 def parse_manifest(content: Any) -> Manifest:
-    """Raises DamagedError."""
+    """Raises DamagedError, VersionError."""
     version = content.get("version") if isinstance(content, dict) else None
     if version != VERSION:
-        raise DamagedError(f"version {version!r} of the manifest; this draftd reads {VERSION}")
+        raise VersionError(f"version {version!r} of the manifest; this draftd reads {VERSION}")
     try:
         return Manifest.model_validate_json(json.dumps(content))  # strict, and yet a list is a tuple
     except ValidationError as error:

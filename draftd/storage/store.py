@@ -1,6 +1,7 @@
 """All collections of a data directory: which there are, how one comes whole, leaves whole, or is put aside."""
 
 import json
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,14 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from draftd.observe import facts
-from draftd.storage.files import make_folder, move, names_in, remove_file, rename, sync_folder, write_file
+from draftd.storage.files import link, make_folder, move, names_in, remove_file, rename, sync_folder, write_file
 from draftd.storage.folder import CollectionFolder
 from draftd.storage.manifest import Manifest, write_manifest
-from draftd.storage.problem import DamagedError
+from draftd.storage.problem import DamagedError, VersionError
 from draftd.storage.scratch import Scratch
 
 # Names the collections of an import that is under way. While it is there, they do not exist.
 PENDING = "pending-import.json"
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
 NO_FILES: Mapping[str, Path] = {}
 
 Create = Callable[[Manifest, Mapping[str, Path]], CollectionFolder]
@@ -33,7 +35,7 @@ class Store:
         self._clearing = threading.Lock()
 
     def open(self) -> list[CollectionFolder]:
-        """What a start finds. Damaged collections move to the quarantine, unfinished ones are removed."""
+        """What a start finds. Damaged collections move to the quarantine. Raises VersionError."""
         if not self._root.exists():
             make_folder(self._root)
             sync_folder(self._root.parent)
@@ -54,7 +56,7 @@ class Store:
         self.scratch.discard(folder.path)
 
     def clear(self) -> None:
-        """On return nothing is on the disk that was removed, or not brought in. After an OSError: to be called again."""
+        """On return nothing is there that was removed, or not brought in. After an OSError: to be called again."""
         with self._clearing:
             if self._failed:
                 self._roll_back(self._failed)
@@ -63,13 +65,14 @@ class Store:
 
     def put_aside(self, path: Path, why: str) -> None:
         """Into the quarantine, where nothing reads it; a person may."""
-        if not self.quarantine.exists():
-            make_folder(self.quarantine)
-            sync_folder(self.quarantine.parent)
-        target = self.quarantine / path.name
-        if target.exists():
-            target = target.with_name(f"{path.name}-{uuid.uuid4().hex}")
+        target = self._place_aside(path.name)
         move(path, target)
+        facts.quarantined(target, why)
+
+    def keep_aside(self, path: Path, why: str) -> None:
+        """As `put_aside`, and the file stays; what takes its place must be another."""
+        target = self._place_aside(f"{path.parent.name}-{path.name}")
+        link(path, target)
         facts.quarantined(target, why)
 
     @contextmanager
@@ -113,7 +116,9 @@ class Store:
             return
         try:
             identities = json.loads(self._pending.read_bytes())
-        except ValueError as error:
+            if not all(_IDENTITY.fullmatch(identity) for identity in identities):
+                raise ValueError("names that no import makes")
+        except (ValueError, TypeError) as error:
             self.put_aside(self._pending, f"no list of collections: {error}")
         else:
             self._roll_back(identities)
@@ -130,9 +135,16 @@ class Store:
 
     def _open(self, path: Path) -> CollectionFolder | None:
         try:
-            return CollectionFolder.open(path)
-        except FileNotFoundError:
-            self.scratch.discard(path)  # nobody was told that it is there
+            return CollectionFolder.open(path, self.keep_aside)
+        except VersionError:
+            raise
         except DamagedError as error:
             self.put_aside(path, str(error))
         return None
+
+    def _place_aside(self, name: str) -> Path:
+        if not self.quarantine.exists():
+            make_folder(self.quarantine)
+            sync_folder(self.quarantine.parent)
+        target = self.quarantine / name
+        return target.with_name(f"{name}-{uuid.uuid4().hex}") if target.exists() else target

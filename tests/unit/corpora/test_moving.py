@@ -1,12 +1,14 @@
 """A namespace as one file."""
 
 import io
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from draftd.corpora import Imported, OverLimit
 from draftd.ingest import IngestError
+from draftd.storage import Packed, read_archive, write_archive
 from draftd.wire import Namespace
 from tests.unit.corpora.conftest import NAMESPACE, Shelf, key
 
@@ -102,3 +104,47 @@ def test_what_does_not_fit_is_refused_whole(shelf: Shelf, tmp_path: Path) -> Non
 def test_a_namespace_without_anything_is_not_exported(shelf: Shelf) -> None:
     with pytest.raises(IngestError, match="namespace acme/m has no corpus and no history"):
         shelf.library.export(NAMESPACE, io.BytesIO())
+
+
+def repacked(archive: Path, into: Path, **changes: object) -> None:
+    """The same archive with other manifests, all of whose checksums are right."""
+    into.mkdir()
+    unpacked = read_archive(archive, into)
+    with ExitStack() as opened, archive.open("wb") as file:
+        packed = [
+            Packed(
+                each.manifest.model_copy(update=changes),
+                [opened.enter_context(path.open("rb")) for path in each.files.values()],
+            )
+            for each in unpacked
+            if each.manifest.kind == "corpus"
+        ]
+        write_archive(packed, file)
+
+
+def test_what_was_configured_elsewhere_is_not_configured_here(shelf: Shelf, archive: Path, tmp_path: Path) -> None:
+    repacked(archive, tmp_path / "unpacked", source="/etc/docs.jsonl: 1 files")
+    shelf.library.import_(archive)
+    shelf.restart()
+    shelf.library.remove_configured_except([])
+    assert shelf.engine.corpus(NAMESPACE, "docs") == [[1, 2], [3]]
+
+
+def test_segments_of_another_tokenizer_than_the_manifests_are_refused(shelf: Shelf, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    other = Shelf(folder, dict(shelf.settings))
+    other.engine.finish(Namespace("acme", "m", "aaaa"), [5], "r1", 50)
+    archive = tmp_path / "archive"
+    with archive.open("wb") as file:
+        other.library.export(NAMESPACE, file)
+    other.stop()
+    (tmp_path / "unpacked").mkdir()
+    (unpacked,) = read_archive(archive, tmp_path / "unpacked")
+    manifest = unpacked.manifest.model_copy(update={"tokenizers": ("bbbb",)})
+    (path,) = unpacked.files.values()
+    with path.open("rb") as segment, archive.open("wb") as file:
+        write_archive([Packed(manifest, [segment])], file)
+    with pytest.raises(IngestError, match="is of tokenizer aaaa, its manifest of bbbb"):
+        shelf.library.import_(archive)
+    nothing_is_there(shelf)

@@ -1,10 +1,12 @@
 """What a start does with what it finds."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from draftd.storage import CollectionFolder, Manifest, Scratch, SegmentFile, Store, fresh_segment_name
+from draftd.storage import CollectionFolder, Manifest, Scratch, SegmentFile, Store, VersionError, fresh_segment_name
+from draftd.storage.manifest import _digest
 
 
 @pytest.fixture
@@ -28,18 +30,58 @@ def create(store: Store, name: str) -> CollectionFolder:
     return folder
 
 
-def test_what_no_manifest_names_is_removed(store: Store) -> None:
+def test_what_is_ours_and_no_manifest_names_is_removed(store: Store) -> None:
     folder = create(store, "a")
     before = {path.name for path in folder.path.iterdir()}
-    for name in (fresh_segment_name(), "journal-2", "manifest.json.unfinished", "journal-x"):
+    for name in (fresh_segment_name(), "journal-2", "manifest.json.unfinished"):
         (folder.path / name).write_text("left behind")
-    unfinished = folder.path.with_name("unfinished")
-    unfinished.mkdir()
-    (unfinished / fresh_segment_name()).write_text("no manifest")
     (found,) = store.open()
     assert {path.name for path in found.path.iterdir()} == before
     assert found.journals() == {3: [b"frame"]}
-    assert not unfinished.exists()
+
+
+def test_what_is_not_ours_stays(store: Store) -> None:
+    folder = create(store, "a")
+    (folder.path / "notes").mkdir()
+    (folder.path / "README").write_text("mine")
+    folder.path.with_name("file").write_text("mine")
+    (found,) = store.open()
+    found.commit(found.manifest)
+    found.clean()
+    assert (folder.path / "notes").exists()
+    assert (folder.path / "README").exists()
+    assert folder.path.with_name("file").exists()
+
+
+def test_a_collection_without_its_manifest_is_put_aside_whole(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    folder = create(store, "a")
+    (folder.path / "manifest.json").unlink()
+    names = {path.name for path in folder.path.iterdir()}
+    assert store.open() == []
+    assert {path.name for path in (store.quarantine / folder.path.name).iterdir()} == names
+    assert "manifest.json: is missing" in caplog.text
+
+
+def test_a_collection_of_another_version_stays_as_it_is(store: Store) -> None:
+    folder = create(store, "a")
+    content = folder.manifest.model_dump(mode="json") | {"version": 2, "more": "of it"}
+    manifest = folder.path / "manifest.json"
+    manifest.write_text(json.dumps({"sha256": _digest(content), "manifest": content}))
+    files = {path: path.read_bytes() for path in folder.path.iterdir()}
+    with pytest.raises(VersionError, match=r"manifest.json: version 2 of the manifest; this draftd reads 1"):
+        store.open()
+    assert {path: path.read_bytes() for path in folder.path.iterdir()} == files
+
+
+def test_a_damaged_journal_is_kept_aside_whole(store: Store) -> None:
+    folder = create(store, "a")
+    folder.append_to_journal(3, b"later")
+    journal = folder.path / "journal-3"
+    damaged = journal.read_bytes().replace(b"frame", b"fr-me")
+    journal.write_bytes(damaged)
+    (found,) = store.open()
+    assert found.journals() == {3: [b"later"]}
+    assert (store.quarantine / f"{folder.path.name}-journal-3").read_bytes() == damaged
 
 
 def test_a_damaged_collection_is_put_aside_whole_and_the_rest_is_there(
@@ -88,8 +130,9 @@ def test_all_or_none_leaves_nothing_after_an_error(store: Store) -> None:
     assert [folder.manifest.name for folder in store.open()] == ["kept"]
 
 
-def test_an_unreadable_list_of_an_import_is_put_aside(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["[", "5", "[5]", '["../collections"]'])
+def test_an_unreadable_list_of_an_import_is_put_aside(content: str, store: Store, tmp_path: Path) -> None:
     create(store, "kept")
-    (tmp_path / "pending-import.json").write_text("[")
+    (tmp_path / "pending-import.json").write_text(content)
     assert [folder.manifest.name for folder in store.open()] == ["kept"]
     assert [path.name for path in store.quarantine.iterdir()] == ["pending-import.json"]
