@@ -24,11 +24,12 @@ from draftd.native import Segment
 from draftd.storage import Scratch
 from draftd.wire import HistoryDocuments, Namespace
 
-# More than a segment takes: token and entry of at most 31 bits each, and keys; a row for each document.
+# More than a segment takes: token and entry of at most 31 bits each, and keys; a row for each document, and its label.
 BYTES_OF_TOKEN = 9
 BYTES_OF_DOCUMENT = 64
 BYTES_OF_OBJECT = 4096  # beside what is mapped
 BUILDING_BYTES_OF_TOKEN = 20  # of the process that builds it
+BUILDING_BYTES_OF_LABEL = 3  # for each of its bytes: all labels are in one string, which is copied when it grows
 
 
 class Workshop:
@@ -55,7 +56,7 @@ class Workshop:
         with self._bench() as bench:
 
             def charge(now: Progress) -> None:
-                bench.hold(now.tokens, now.documents)
+                bench.hold(now.tokens, now.documents, now.label_bytes)
                 on_progress(now)
 
             def begin(now: Opened) -> None:
@@ -76,9 +77,11 @@ class Workshop:
         with self._bench() as bench:
             bench.charge = self.ledger.charge(owner)
             files = [held.file for _, held in inputs]
+            tokens, size = sum(file.tokens for file in files), sum(file.bytes for file in files)
             # One segment with less in it takes no more.
-            most = files[0].bytes + BYTES_OF_OBJECT if len(files) == 1 else None
-            bench.hold(sum(file.tokens for file in files), sum(file.documents for file in files), most)
+            most = size + BYTES_OF_OBJECT if len(files) == 1 else None
+            labels = max(size - tokens * BYTES_OF_TOKEN, 0)  # what else is there
+            bench.hold(tokens, sum(file.documents for file in files), labels, most)
             job = RebuildJob(inputs=tuple(path for path, _ in inputs), dropped=dropped, result=bench.folder)
             built = self._loader.rebuild(job, on_progress=_ignore, cancelled=Cancellation())
             yield bench.fresh(built), built
@@ -91,7 +94,8 @@ class Workshop:
             return
         with self._bench() as bench:
             bench.charge = self.ledger.charge(owner)
-            bench.hold(len(documents.token_ids), len(documents.times))
+            label_bytes = sum(len(label.encode()) for label in documents.labels)
+            bench.hold(len(documents.token_ids), len(documents.times), label_bytes)
             columns = bench.folder / "columns"
             columns.mkdir()
             with ColumnsWriter(columns) as writer:
@@ -118,11 +122,13 @@ class _Bench:
         self.charge: Charge | None = None
         self._fresh: Fresh | None = None
 
-    def hold(self, tokens: int, documents: int, most: int | None = None) -> None:
+    def hold(self, tokens: int, documents: int, label_bytes: int, most: int | None = None) -> None:
         """For building a segment of so many; `most`: bytes that it will not pass."""
         assert self.charge is not None
-        estimate = tokens * BYTES_OF_TOKEN + documents * BYTES_OF_DOCUMENT
-        self.charge.hold(estimate if most is None else most, building=tokens * BUILDING_BYTES_OF_TOKEN)
+        rows = documents * BYTES_OF_DOCUMENT
+        estimate = tokens * BYTES_OF_TOKEN + rows + label_bytes
+        building = tokens * BUILDING_BYTES_OF_TOKEN + rows + label_bytes * BUILDING_BYTES_OF_LABEL
+        self.charge.hold(estimate if most is None else most, building=building)
 
     def fresh(self, built: Built) -> Fresh | None:
         assert self.charge is not None

@@ -40,6 +40,7 @@ class Gatherer:
         self._builder.add(*packed, list(labels), times)
         self._count.documents = self._builder.documents
         self._count.tokens = self._builder.tokens
+        self._count.label_bytes += sum(len(label.encode()) for label in documents.labels or ())
 
     def _outside(self, documents: Ids) -> IngestError:
         ids, ends = documents.token_ids, documents.document_ends

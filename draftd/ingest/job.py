@@ -156,6 +156,7 @@ class Progress(_Message):
     stage: Stage
     documents: int
     tokens: int
+    label_bytes: int = 0
     bytes_read: int
     bytes_total: int  # 0: not known
 

@@ -19,6 +19,7 @@ class Count:
 
     documents: int = 0
     tokens: int = 0
+    label_bytes: int = 0
 
 
 class Reporter:
@@ -66,6 +67,7 @@ class Reporter:
                 stage=self._stage,
                 documents=self.count.documents,
                 tokens=self.count.tokens,
+                label_bytes=self.count.label_bytes,
                 bytes_read=total if self._stage is Stage.BUILDING else self.position.bytes_read,
                 bytes_total=total,
             )

@@ -10,8 +10,9 @@ import pytest
 from draftd.corpora import Deleted, OverLimit
 from draftd.corpora.merging import MOST_SEGMENTS
 from draftd.corpora.rebuilding import merge
+from draftd.corpora.segments import Fresh
 from draftd.corpora.workshop import _Bench
-from draftd.ingest import Ack, IngestError, LoaderError, Mode, Selection
+from draftd.ingest import Ack, Built, IngestError, LoaderError, Mode, Selection
 from draftd.native import Segment
 from draftd.wire import Namespace
 from tests.unit.corpora.conftest import NAMESPACE, Shelf, key
@@ -213,6 +214,41 @@ def test_no_limit_is_passed_and_what_is_full_says_so(shelf: Shelf) -> None:
     shelf.library.remove(key())
     assert shelf.library._workshop.ledger.used() == 0
     shelf.add(LARGE)
+
+
+LONG_IDS = {f"{number:0250}": [1] for number in range(500)}
+
+
+@pytest.mark.parametrize("form", ["load", "merge", "deletion", "seal"])
+def test_what_is_reserved_covers_segments_that_are_mostly_labels(
+    form: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserved: list[int] = []
+    fresh = _Bench.fresh
+
+    def compare(bench: _Bench, built: Built) -> Fresh | None:
+        assert bench.charge is not None
+        reserved.append(bench.charge.kept)
+        assert bench.charge.building > 2 * 250 * 500
+        made = fresh(bench, built)
+        assert made is not None
+        assert made.segment.memory_size <= reserved[-1]
+        return made
+
+    for number in range(0 if form in ("load", "seal") else MOST_SEGMENTS + 1):
+        shelf.add({label + str(number) if number else label: tokens for label, tokens in LONG_IDS.items()})
+    monkeypatch.setattr(_Bench, "fresh", compare)
+    if form == "load":
+        shelf.add(LONG_IDS)
+    elif form == "merge":
+        shelf.library._look_after()
+    elif form == "deletion":
+        shelf.library.delete(ids(next(iter(LONG_IDS))))
+    else:
+        for label, tokens in LONG_IDS.items():
+            shelf.engine.finish(NAMESPACE, tokens, label)
+        shelf.library._keeper.seal_all(NAMESPACE)
+    assert reserved
 
 
 @pytest.mark.parametrize("shelf", [SMALL], indirect=True)
