@@ -15,6 +15,7 @@ from draftd.cli.delete import delete
 from draftd.cli.failure import failing_on
 from draftd.cli.http import HttpError, call, download
 from draftd.cli.options import ConfigFile
+from draftd.cli.progress import progress_in_bytes
 from draftd.observe.words import counted
 
 commands = typer.Typer(help="External corpora of a running server.", no_args_is_help=True)
@@ -101,9 +102,11 @@ def export(
 ) -> None:
     """Write the corpora and histories of a tenant's model to one file."""
     query = urllib.parse.urlencode(namespace(tenant, model, adapter, tokenizer))
-    with failing_on(HttpError, OSError), _replacing(archive) as file:
-        for part in download(f"{server(http, config)}/export?{query}"):
+    with failing_on(HttpError, OSError), _replacing(archive) as file, progress_in_bytes() as progress:
+        task = progress.add_task("export", total=None)
+        for part, total in download(f"{server(http, config)}/export?{query}"):
             file.write(part)
+            progress.update(task, advance=len(part), total=total)
         size = file.tell()
     typer.echo(f"{archive}: {counted(size, 'byte')}")
 
@@ -115,9 +118,11 @@ def import_(
     config: ConfigFile = None,
 ) -> None:
     """Add what was exported, under the names that it had."""
-    with failing_on(HttpError, OSError), archive.open("rb") as file:
-        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(archive.stat().st_size)}
-        reply = call(f"{server(http, config)}/import", file, headers)
+    with failing_on(HttpError, OSError), archive.open("rb") as file, progress_in_bytes() as progress:
+        size = archive.stat().st_size
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+        watched = progress.wrap_file(file, size, description="import")
+        reply = call(f"{server(http, config)}/import", watched, headers)
     typer.echo(reply["message"])
 
 

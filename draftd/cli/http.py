@@ -38,14 +38,16 @@ def call(
     return fields
 
 
-def download(url: str, timeout: float = 600.0) -> Iterator[bytes]:
-    """The body of the reply, in parts. Raises HttpError, also when it ends too early."""
+def download(url: str, timeout: float = 600.0) -> Iterator[tuple[bytes, int]]:
+    """The body of the reply, in parts, each with the bytes of all. Raises HttpError, also when it ends too early."""
     with _answered(urllib.request.Request(url), timeout) as reply:
-        size = 0
+        if "content-length" not in reply.headers:
+            raise HttpError(f"{url.partition('?')[0]}: not an answer of draftd")
+        size, expected = 0, int(reply.headers["content-length"])
         while part := reply.read(PART):
             size += len(part)
-            yield part
-        if size != int(reply.headers["content-length"]):
+            yield part, expected
+        if size != expected:
             raise HttpError(f"{url.partition('?')[0]}: the connection broke after {counted(size, 'byte')}")
 
 

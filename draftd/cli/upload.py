@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
 from draftd.cli.failure import Interrupted
 from draftd.cli.http import call
+from draftd.cli.progress import progress_in_bytes
 from draftd.ingest.documents import Ids, Text
 from draftd.ingest.jobs import ENDS, State
 from draftd.ingest.problem import IngestError
@@ -39,22 +39,14 @@ class UploadError(Exception):
 
 
 class Upload:
-    """Progress of one upload. Entering the context shows it if standard error is a terminal."""
+    """One upload to a server."""
 
     def __init__(self, server: str, corpus_id: str, query: dict[str, str]) -> None:
         self._server = server
         self._url = f"{server}/corpora/{urllib.parse.quote(corpus_id, safe='')}/documents?" + urllib.parse.urlencode(
             query | {"ack": "received"}
         )
-        console = Console(stderr=True)
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-        )
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._progress = progress_in_bytes()
 
     def run(self, files: Sequence[Path]) -> dict[str, Any]:
         """Returns the job when drafts use the documents. Raises UploadError, Interrupted, OSError or HttpError."""
@@ -99,23 +91,30 @@ class Upload:
     def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
         """The job after its end, which an interruption brings about."""
         url = f"{self._server}/jobs/{job['id']}"
-        task = self._progress.add_task("load", total=None)
         try:
             while job["state"] not in ENDS:
                 time.sleep(POLL_SECONDS)
                 job = call(url)["job"]
-                _show(self._progress, task, job)
+                _show(self._progress, job)
         except KeyboardInterrupt:
             job = call(url, method="DELETE")["job"]
         return job
 
 
-def _show(progress: Progress, task: TaskID, job: dict[str, Any]) -> None:
-    if job["state"] == State.READING:
-        description = f"{job['state']}: {job['tokens']:,} tokens, {job['tokens_per_second']:,}/s"
-        progress.update(task, description=description, completed=job["bytes_read"], total=job["bytes_total"])
+def _show(progress: Progress, job: dict[str, Any]) -> None:
+    """In one line, which is a new one for each state: rich lets no line go back to an end that is not known."""
+    state = job["state"]
+    figures = f"{state}: {job['tokens']:,} tokens"
+    task = next((task.id for task in progress.tasks if task.fields.get("state") == state), None)
+    if task is None:
+        for other in progress.task_ids:
+            progress.remove_task(other)
+        task = progress.add_task(figures, total=None, state=state)
+    if state == State.READING:
+        figures += f", {job['tokens_per_second']:,}/s"
+        progress.update(task, description=figures, completed=job["bytes_read"], total=job["bytes_total"])
     else:  # how long that takes is not known
-        progress.update(task, description=f"{job['state']}: {job['tokens']:,} tokens", total=None)
+        progress.update(task, description=figures)
 
 
 def _can_be_sent(path: Path) -> bool:

@@ -33,10 +33,10 @@ def opening_message(
 ) -> DraftSync:
     """The DraftSync of a new request, still without handle, epoch and output.
 
-    Raises ValueError for an argument that can't be meant, TypeError for an unknown one.
+    Raises ValueError for an argument that can't be meant, TypeError for an unknown one and an id that is no string.
     """
     if not isinstance(request_id, str):
-        raise ValueError(f"open({request_id!r}): the request's id should be a string")
+        raise TypeError(f"open({request_id!r}): the request's id should be a string")
     unknown = set(options) - set(OpenOptions.__annotations__)
     if unknown:
         raise TypeError(f"open({request_id!r}): unknown option {', '.join(sorted(unknown))}")

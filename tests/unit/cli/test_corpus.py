@@ -9,6 +9,7 @@ import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,31 @@ def test_a_namespace_moves_as_one_file(server: Server, tmp_path: Path) -> None:
     assert tokens(server) == {"docs": 7}
     (tmp_path / "archive").write_bytes(b"something else")
     assert only_line(draftd("corpus", "import", tmp_path / "archive", *server[:2]))
+
+
+def at_a_terminal(*arguments: str | Path) -> bytes:
+    """What a command that succeeds shows on standard error."""
+    terminal, end = pty.openpty()
+    command = [*COMMAND, *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=end, env=environment({"TERM": "xterm"})
+    ) as process:
+        os.close(end)
+        shown = b""
+        with suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:  # an error is how it ends
+            while part := screen.read(65536):
+                shown += part
+    assert process.returncode == 0, shown
+    return shown
+
+
+def test_long_commands_show_how_far_they_are(server: Server, tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.arange(1000))
+    assert b"send ids.npy" in at_a_terminal("corpus", "add", "docs", tmp_path / "ids.npy", *server)
+    assert b"export" in at_a_terminal("corpus", "export", tmp_path / "archive", *server)
+    assert draftd("corpus", "remove", "docs", *server).returncode == 0
+    assert b"import" in at_a_terminal("corpus", "import", tmp_path / "archive", *server[:2])
+    assert tokens(server) == {"docs": 1000}
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_what_cannot_be_meant_is_an_error_that_names_request_and_option(options:
 
 @pytest.mark.parametrize("request_id", [5, None, b"r"])
 def test_an_id_that_is_no_string_is_an_error(request_id: Any) -> None:
-    with pytest.raises(ValueError, match="id should be a string"):
+    with pytest.raises(TypeError, match="id should be a string"):
         opening_message(request_id, [1], NAMESPACE, 100, {})
 
 
