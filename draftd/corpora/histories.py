@@ -1,10 +1,15 @@
 """Shared histories on the disk: what finished is journalled, what became much is sealed, what became old leaves."""
 
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ByteSize
 
 from draftd.config import HistorySettings
 from draftd.corpora.collection import Collection
@@ -17,13 +22,12 @@ from draftd.corpora.upkeep import Attempts
 from draftd.corpora.workshop import Workshop
 from draftd.ingest import LoaderError, Selection
 from draftd.observe import facts
-from draftd.storage import CollectionFolder, Manifest, Store
+from draftd.storage import CollectionFolder, DamagedError, Manifest, Store
 from draftd.wire import HistoryDocuments, HistoryState, Namespace
 
 Key = tuple[Namespace, str]  # the namespace, and the group, "" for its own history
 
 SETTLE_SECONDS = 60.0  # that a deletion waits for the indexing behind the steps
-FORGOTTEN = "the engine dropped them to keep engine.history_limit or engine.memory_limit"
 LATE = 0.25  # of max_age: a segment is rebuilt without what is too old no more often than this
 
 
@@ -42,23 +46,26 @@ class HistoryKeeper:
         self._histories: dict[Key, Collection] = {}
         self._frozen: dict[Key, HistoryDocuments] = {}  # handed out by the engine, and not sealed yet
         self._incomplete: set[Key] = set()  # whose journals lack something
+        self._next_expiry: dict[Key, float] = {}  # of journals; unix seconds
         self._attempts = Attempts()
         self._flushing = threading.Lock()
         self._lock = threading.Lock()  # of the set of histories
 
     def restore(self, folder: CollectionFolder, held: Sequence[Held]) -> int:
-        """Gives the engine what lay on the disk; journals only at a start. Raises DamagedError for their frames.
+        """Gives the engine what lay on the disk; journals only at a start.
 
-        Returns how many tokens were in journals."""
+        Raises DamagedError for their frames, or a history that is there already. Returns how many tokens they had."""
         key = key_of(folder.manifest)
         collection = Collection(folder, held, HistoryView(self._engine, *key).show)
         generation = folder.manifest.generation
         journals = {generation: [], **folder.journals()} if generation else folder.journals()
         restored = [unpack(*key, number, payloads) for number, payloads in journals.items()]
-        for documents in restored:
-            self._engine.restore_history(documents)
-        collection.publish()
         with self._lock:
+            if key in self._histories:
+                raise DamagedError(f"{folder.manifest} is there already")
+            for documents in restored:
+                self._engine.restore_history(documents)
+            collection.publish()
             self._histories[key] = collection
         return sum(len(documents.token_ids) for documents in restored)
 
@@ -94,8 +101,13 @@ class HistoryKeeper:
 
     def look_after(self) -> None:
         """One round over all histories: what is due is sealed, what is too old or too much leaves, segments merge."""
-        for key, state in self._agree().items():
+        states = self._agree()
+        for key, state in states.items():
             self._attempts.run(named(key), partial(self._look_after, key, state))
+        if self._settings.max_age > 0:
+            for key, collection in self._all().items():
+                if key not in states or not (states[key].head_tokens or states[key].frozen_tokens):
+                    self._attempts.run(named(key), partial(self._expire_journals, key, collection))
 
     def delete(self, selection: Selection) -> Gone:
         """On return no draft and no file has what is picked. Among its labels are those of open requests.
@@ -119,17 +131,18 @@ class HistoryKeeper:
         return gone
 
     def _delete(self, key: Key, selection: Selection, last: int, *, unshared: bool) -> Gone:
-        """`last`: the generation of the live head. `unshared`: some was being indexed, and is in no journal."""
+        """`last`: the generation of the live head, 0: there is none.
+
+        `unshared`: some was being indexed, and is in no journal."""
         gone = Gone()
         collection = self._collection(key, last)
         if unshared or self._may_be_in_heads(key, collection, selection):
             for sealed in self._seal_heads(key, last, selection):
                 picked = selection.picks(sealed.times, sealed.labelled)
-                tokens = len(sealed.token_ids) - len(without(sealed, picked).token_ids)
-                gone += Gone(int(picked.sum()), tokens, frozenset(compress(sealed.labels, picked)))
+                gone += _gone(sealed, without(sealed, picked), picked)
         gone += drop_documents(self._workshop, collection, selection)
-        _delete_from_journals(key, collection, selection)
-        return gone
+        # Those of what finished meanwhile tell what is in the live head, and stay.
+        return gone + _delete_from_journals(key, collection, selection, last or sys.maxsize)
 
     def _journal(self, key: Key, documents: HistoryDocuments) -> None:
         collection = self._collection(key, documents.generation)
@@ -157,45 +170,22 @@ class HistoryKeeper:
             return collection
 
     def _agree(self) -> dict[Key, HistoryState]:
-        """What the engine dropped to keep its limits leaves the disk too, so that no publishing brings it back.
+        """What segments the engine dropped to keep engine.history_limit leave the disk: a publishing would show them.
 
-        Returns what the engine holds."""
-        with self._workshop.turn, self._flushing:  # so that segments and journals stay as they are meanwhile
-            with self._lock:
-                collections = dict(self._histories)
+        Nothing else does: heads that it dropped for memory stay in journals. Returns what it holds."""
+        with self._workshop.turn:  # so that segments stay as they are meanwhile
+            collections = self._all()
             states = {(state.namespace, state.group): state for state in self._engine.histories()}
-            for key, collection in collections.items():
-                if collection.shown:
-                    self._attempts.run(named(key), partial(self._let_go, key, collection, states.get(key)))
+            for key, state in states.items():
+                if key in collections and collections[key].shown:
+                    self._attempts.run(named(key), partial(self._let_go, collections[key], state.segments))
         return states
 
-    def _let_go(self, key: Key, collection: Collection, state: HistoryState | None) -> None:
-        """Of what is not in the engine; `state` None: it has nothing of this group."""
-        if state is None:
-            self._remove(key, collection)
-            return
+    def _let_go(self, collection: Collection, stay: int) -> None:
         held = [held for held in collection.held if held.segment is not None]
-        if gone := held[: len(held) - state.segments]:
-            _drop(collection, gone, FORGOTTEN)
-        frozen = self._frozen.get(key)
-        if frozen is not None and len(frozen.token_ids) != state.frozen_tokens:
-            del self._frozen[key]
-            facts.documents_expired(named(key), len(frozen.labels), FORGOTTEN)
-            _drop_journals(collection, frozen.generation + 1)
-        elif state.head_tokens == state.frozen_tokens == 0:
-            _drop_journals(collection, state.generation)
-
-    def _remove(self, key: Key, collection: Collection) -> None:
-        with collection.lock:
-            documents = sum(held.file.documents for held in collection.held)
-            self._store.remove(collection.folder)
-            collection.removed = True
-            with self._lock:
-                del self._histories[key]
-            collection.release()
-        self._frozen.pop(key, None)
-        self._incomplete.discard(key)
-        facts.documents_expired(named(key), documents, FORGOTTEN)
+        if gone := held[: len(held) - stay]:
+            limit = ByteSize(self._history_limit).human_readable()
+            _drop(collection, gone, f"the history had more bytes than engine.history_limit, {limit}")
 
     def _look_after(self, key: Key, state: HistoryState) -> None:
         now = time.time()
@@ -257,6 +247,23 @@ class HistoryKeeper:
             gone = drop_documents(self._workshop, collection, too_old)
             facts.documents_expired(named(key), gone.documents, "they are older than history.max_age")
 
+    def _expire_journals(self, key: Key, collection: Collection) -> None:
+        """Of heads that the engine dropped, which will never be sealed."""
+        now = time.time()
+        if now < self._next_expiry.get(key, 0.0):
+            return
+        too_old = self._too_old(key, now)
+        assert too_old is not None, "only with a history.max_age"
+        with self._flushing:
+            gone = _delete_from_journals(key, collection, too_old, sys.maxsize)
+        if gone.documents:
+            facts.documents_expired(named(key), gone.documents, "they are older than history.max_age")
+        self._next_expiry[key] = now + LATE * self._settings.max_age
+
+    def _all(self) -> dict[Key, Collection]:
+        with self._lock:
+            return dict(self._histories)
+
     def _too_old(self, key: Key, now: float) -> Selection | None:
         namespace, group = key
         if self._settings.max_age == 0:
@@ -309,17 +316,22 @@ def _drop(collection: Collection, segments: Sequence[Held], why: str) -> None:
     facts.documents_expired(str(collection), sum(held.file.documents for held in segments), why)
 
 
-def _drop_journals(collection: Collection, generation: int) -> None:
-    """Those before the generation."""
-    if collection.folder.manifest.generation < generation:
-        collection.add(None, generation=generation)
-
-
-def _delete_from_journals(key: Key, collection: Collection, selection: Selection) -> None:
-    """What heads still hold is kept; what was sealed has no journal any more."""
+def _delete_from_journals(key: Key, collection: Collection, selection: Selection, last: int) -> Gone:
+    """Up to the generation `last`. What heads still hold is kept; what was sealed has no journal any more."""
+    gone = Gone()
     with collection.lock:
         for generation, payloads in collection.folder.journals().items():
+            if generation > last:
+                continue
             documents = unpack(*key, generation, payloads)
             picked = selection.picks(documents.times, documents.labelled)
             if picked.any():
-                collection.folder.rewrite_journal(generation, [pack(without(documents, picked))])
+                kept = without(documents, picked)
+                collection.folder.rewrite_journal(generation, [pack(kept)])
+                gone += _gone(documents, kept, picked)
+    return gone
+
+
+def _gone(documents: HistoryDocuments, kept: HistoryDocuments, picked: NDArray[np.bool_]) -> Gone:
+    labels = frozenset(compress(documents.labels, picked))
+    return Gone(int(picked.sum()), len(documents.token_ids) - len(kept.token_ids), labels)

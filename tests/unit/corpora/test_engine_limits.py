@@ -1,14 +1,17 @@
-"""What the engine drops to keep its limits leaves the disk and the figures too, and nothing else does."""
+"""What the engine drops to keep a history's own limit leaves the disk and the figures too; nothing else does."""
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from draftd.client.local import LocalClient
 from draftd.config import Settings
-from draftd.corpora import CorpusLibrary
+from draftd.corpora import CorpusLibrary, Deleted
 from draftd.engine import Engine
+from draftd.ingest import Selection
 from draftd.native import Segment
 from draftd.wire import Namespace
 from tests.unit.corpora.conftest import NAMESPACE
@@ -30,8 +33,8 @@ class Shelf:
         (folder / "incoming").mkdir()
         self.start()
 
-    def start(self) -> None:
-        settings = Settings.model_validate(SETTINGS)
+    def start(self, max_age: float = 0.0) -> None:
+        settings = Settings.model_validate(SETTINGS | {"history": SETTINGS["history"] | {"max_age": max_age}})
         self.engine = Engine(settings.engine)
         self.library = CorpusLibrary(self.engine, LoaderHere(), settings, self.folder, self.folder / "incoming")
         self.library.open()
@@ -42,7 +45,7 @@ class Shelf:
 
     def finish(self, tokens: Sequence[int], group: str = "") -> None:
         with LocalClient(self.engine, NAMESPACE) as client:
-            request = client.open("r", [], **({"share": "group", "group": group} if group else {}))
+            request = client.open("secret", [], **({"share": "group", "group": group} if group else {}))
             request.commit(tokens)
             request.close()
             client.open("behind it", [], share="none", wait=True).close()
@@ -66,6 +69,12 @@ class Shelf:
 
     def files(self, pattern: str) -> list[Path]:
         return sorted((self.folder / "collections").glob(pattern))
+
+    def head_tokens(self, group: str) -> int:
+        return sum(state.head_tokens for state in self.engine.histories() if state.group == group)
+
+    def journals(self) -> bytes:
+        return b"".join(path.read_bytes() for path in self.files("*/journal-*"))
 
     @property
     def charged(self) -> int:
@@ -93,66 +102,45 @@ def test_a_history_that_reached_its_limit_is_as_large_on_the_disk(shelf: Shelf) 
     assert shelf.segments() == (read, on_disk)
 
 
-def test_segments_that_made_room_for_another_tenant_do_not_come_back(shelf: Shelf) -> None:
-    shelf.finish(OUTPUT)
+@pytest.mark.parametrize("group", ["", "g"])
+def test_memory_that_another_tenant_needs_costs_nothing_on_the_disk(group: str, shelf: Shelf) -> None:
+    shelf.finish(OUTPUT, group)
     shelf.look_after()
-    assert shelf.segments() == (1, 1)
+    shelf.finish(OUTPUT[:10], group)
+    shelf.look_after()
     shelf.rival()
-    assert shelf.segments() == (0, 1)
-    shelf.finish(OUTPUT[:100])
+    assert shelf.head_tokens(group) == 0
     shelf.look_after()
-    assert shelf.segments() == (0, 0)
-    assert shelf.charged == 0
+    assert shelf.segments(group) == (1, 1)
     shelf.stop()
     shelf.start()
-    assert shelf.segments() == (0, 0)
-    assert sum(state.head_tokens for state in shelf.engine.histories()) == 100, "what came later is there"
+    assert shelf.segments(group) == (1, 1)
+    assert shelf.head_tokens(group) == 10, "from the journal"
 
 
-def test_a_group_that_made_room_leaves_nothing_and_begins_anew(shelf: Shelf) -> None:
-    shelf.finish(OUTPUT, "g")
+@pytest.mark.parametrize("group", ["", "g"])
+def test_what_is_in_journals_alone_expires(group: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.stop()
+    shelf.start(max_age=1000.0)
+    shelf.finish(OUTPUT[:10], group)
     shelf.look_after()
-    shelf.finish(OUTPUT[:10], "g")
-    shelf.look_after()
-    assert len(shelf.files("*/*.segment")) == len(shelf.files("*/journal-*")) == 1
     shelf.rival()
-    assert "g" not in {state.group for state in shelf.engine.histories()}
     shelf.look_after()
-    assert shelf.files("*") == []
-    assert shelf.charged == 0
-    shelf.finish(OUTPUT[:10], "g")
-    shelf.library._keeper.flush()
+    assert b"secret" in shelf.journals()
+    now = time.time()
+    monkeypatch.setattr("draftd.corpora.histories.time", SimpleNamespace(time=lambda: now + 1300.0))
+    shelf.look_after()
+    assert b"secret" not in shelf.journals()
     shelf.stop()
     shelf.start()
-    assert sum(state.head_tokens for state in shelf.engine.histories() if state.group == "g") == 10
+    assert shelf.head_tokens(group) == 0
 
 
-def test_heads_that_made_room_leave_no_journal(shelf: Shelf) -> None:
-    shelf.finish(OUTPUT[:10])
+@pytest.mark.parametrize("group", ["", "g"])
+def test_what_is_in_journals_alone_can_be_deleted(group: str, shelf: Shelf) -> None:
+    shelf.finish(OUTPUT[:10], group)
     shelf.look_after()
-    assert len(shelf.files("*/journal-*")) == 1
     shelf.rival()
-    shelf.look_after()
-    assert shelf.files("*/journal-*") == []
-
-
-def test_a_frozen_head_that_made_room_is_not_sealed_any_more(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("draftd.corpora.upkeep.REST_SECONDS", 0.0)
-
-    def fail(*_args: object, **_kwargs: object) -> object:
-        raise OSError("no")
-
-    shelf.finish(OUTPUT)
-    with monkeypatch.context() as failing:
-        failing.setattr(shelf.library._loader, "seal", fail)
-        shelf.look_after()
-    assert "maintenance failed" in caplog.text
-    shelf.rival()
-    shelf.look_after()
-    assert shelf.segments() == (0, 0)
-    assert shelf.files("*/journal-*") == []
-    shelf.finish(OUTPUT)
-    shelf.look_after()
-    assert shelf.segments() == (1, 1), "the next one is"
+    selection = Selection(tenant="acme", model="m", history=True, request_ids=("secret",))
+    assert shelf.library.delete(selection) == Deleted(1, 10)
+    assert b"secret" not in shelf.journals()

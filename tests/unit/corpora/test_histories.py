@@ -251,6 +251,26 @@ def test_deletion_of_a_group_leaves_the_others(shelf: Shelf) -> None:
     assert shelf.engine.history(NAMESPACE) == [[3]]
 
 
+@pytest.mark.parametrize("selection", [requests(), requests(group=""), requests(older_than=2**31)])
+def test_what_finishes_during_a_deletion_stays_and_can_be_deleted(selection: Selection, shelf: Shelf) -> None:
+    shelf.engine.finish(NAMESPACE, [1], "before", 5)
+    shelf.library._keeper.seal_all(NAMESPACE)
+    rebuilt = shelf.library._loader.rebuild
+
+    def rebuild(*args: object, **kwargs: object) -> object:
+        shelf.engine.finish(NAMESPACE, [2], "meanwhile", 6)
+        flush(shelf)
+        return rebuilt(*args, **kwargs)  # type: ignore[arg-type]
+
+    shelf.library._loader.rebuild = rebuild  # type: ignore[assignment, method-assign]
+    shelf.engine.finish(NAMESPACE, [1], "also before", 5)
+    assert shelf.library.delete(selection).documents == 2
+    shelf.restart()
+    assert shelf.engine.history(NAMESPACE) == [[2]], "it was not there when it was asked for"
+    assert shelf.library.delete(requests("meanwhile")) == Deleted(1, 1)
+    assert shelf.engine.history(NAMESPACE) == []
+
+
 def test_deletion_by_age_and_of_all(shelf: Shelf) -> None:
     shelf.engine.finish(NAMESPACE, [1], "r1", 5)
     shelf.engine.finish(NAMESPACE, [2], "r2", 50)
