@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from draftd.ingest.cancellation import Cancellation
 from draftd.ingest.job import Ack, CorpusKey, Loaded, Progress, Stage
+from draftd.ingest.pace import Pace
 
 KEPT = 1000  # jobs that ended, to be asked about; older ones are forgotten
 
@@ -46,21 +47,26 @@ class Job:
         self.cancellation = Cancellation()
         self._clock = clock
         self._read_from = 0.0  # on the clock
+        self._token_pace = Pace()
+        self._byte_pace = Pace()
         self.ended_at: float | None = None  # on the clock
         self._lock = threading.Lock()
 
     @property
     def tokens_per_second(self) -> float:
-        """Since reading began, over all that was done since."""
+        """At present, while it reads; then over all that was done since reading began."""
+        if self.state is State.READING:
+            return self._token_pace.per_second
         seconds = self._seconds()
         return self.tokens / seconds if seconds > 0 else 0.0
 
     @property
     def eta(self) -> float | None:
-        """Seconds until all is read, at the pace so far; None where nobody can say."""
-        if self.state is not State.READING or not 0 < self.bytes_read <= self.bytes_total:
+        """Seconds until all is read, at the present pace; None where nobody can say."""
+        pace = self._byte_pace.per_second
+        if self.state is not State.READING or self.bytes_read > self.bytes_total or not pace:
             return None
-        return self._seconds() * (self.bytes_total - self.bytes_read) / self.bytes_read
+        return (self.bytes_total - self.bytes_read) / pace
 
     def received(self, size: int) -> None:
         """More bytes have arrived."""
@@ -74,11 +80,16 @@ class Job:
         """It is its turn."""
         self.bytes_read = 0
         self._read_from = self._clock()
+        self._token_pace.at(self._read_from, 0)
+        self._byte_pace.at(self._read_from, 0)
         self._move(State.READING)
 
     def progressed(self, progress: Progress) -> None:
         self.documents, self.tokens = progress.documents, progress.tokens
         self.bytes_read, self.bytes_total = progress.bytes_read, progress.bytes_total
+        now = self._clock()
+        self._token_pace.at(now, self.tokens)
+        self._byte_pace.at(now, self.bytes_read)
         self._move(_STAGES[progress.stage])
 
     def acknowledged(self, ack: Ack) -> None:

@@ -2,6 +2,7 @@
 
 from draftd.ingest import Ack, Cancellation, Loaded, Progress, Stage
 from draftd.ingest.jobs import KEPT, Job, Jobs, State
+from draftd.ingest.pace import SECONDS
 from tests.unit.ingest.posts import KEY
 
 
@@ -40,6 +41,22 @@ def test_a_job_goes_through_its_states_and_tells_pace_and_time_left() -> None:
     job.succeeded(Loaded(key=KEY, tokenizers=(None,), documents=7, tokens=1000))
     clock.now += 1000
     assert (job.state, job.key, job.documents, job.tokens_per_second) == (State.DONE, KEY, 7, 200.0)
+
+
+def test_pace_and_time_left_are_those_of_the_last_seconds() -> None:
+    """What the start of a tokenizer took doesn't count for ever."""
+    clock = Clock()
+    job = Job(None, clock)
+    job.starts()
+    clock.now += 60
+    job.progressed(progress(Stage.READING, 0, 10))
+    for second in range(1, 8):
+        clock.now += 1
+        job.progressed(progress(Stage.READING, 100 * second, 10 + 50 * second))
+    assert (job.tokens_per_second, job.eta) == (100.0, (1000 - 360) / 50)
+    clock.now += SECONDS
+    job.progressed(progress(Stage.READING, 700, 360))
+    assert (job.tokens_per_second, job.eta) == (0.0, None)
 
 
 def test_nobody_knows_how_long_a_stream_of_unknown_length_takes() -> None:
