@@ -209,6 +209,29 @@ BOOST_AUTO_TEST_CASE(a_cursor_into_a_head_that_was_frozen_or_dropped_equals_a_fr
   }
 }
 
+BOOST_AUTO_TEST_CASE(memory_pressure_drops_heads_and_no_segment) {
+  EngineLimits limits = kAmple;
+  limits.memory = 1 << 20;
+  OneNamespace one(limits);
+  for (const char* const group : {"", "team"}) {
+    const RequestOptions options = *group == '\0' ? RequestOptions{} : sharing_with(group);
+    one.share(ascending(10, 100), "sealed", 0, options);
+    const HistoryKey key{0, group};
+    one.freeze(key);
+    one.engine.publish_history(key, {sealed({ascending(10, 100)})}, true, 0.0);
+    one.share(ascending(500, 100), "in the head", 0, options);
+  }
+  Verifier hungry(one.engine, 2);
+  hungry.open(1, ascending(0, 14'000));
+  hungry.open(2, ascending(0, 14'000));
+  hungry.open(3, ascending(0, 14'000));
+  one.engine.index_slice(SIZE_MAX);
+  for (const char* const group : {"", "team"}) {
+    BOOST_CHECK_EQUAL(one.state({0, group}).segments, 1U);
+    BOOST_CHECK_EQUAL(one.state({0, group}).head_tokens, 0U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(without_a_keeper_the_older_head_is_dropped_and_counted) {
   EngineLimits limits = kAmple;
   limits.history = 1 << 18;

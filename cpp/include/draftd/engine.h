@@ -23,8 +23,8 @@ namespace draftd {
 
 struct EngineLimits {
   double session_ttl;       // seconds without a sign of life after which a session goes
-  std::size_t memory;       // bytes of sessions and histories together
-  std::size_t history;      // bytes of one history
+  std::size_t memory;       // bytes of sessions and the heads of histories together
+  std::size_t history;      // bytes of one history, its segments included
   std::uint32_t max_nodes;  // per request and step
 };
 

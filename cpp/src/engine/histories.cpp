@@ -73,7 +73,7 @@ History& Engine::Storage::history_of(const HistoryKey& key, double now) {
   const auto [group, created] =
       home.groups.try_emplace(key.group, GroupHistory{History(limits.history, first_generation), now});
   group->second.last_used = std::max(group->second.last_used, now);
-  if (created) history_bytes += group->second.history.memory_size();
+  if (created) live_bytes += group->second.history.live_memory_size();
   return group->second.history;
 }
 

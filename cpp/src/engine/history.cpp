@@ -41,7 +41,6 @@ std::size_t History::publish(SegmentSet segments, bool drop_frozen, Freed& freed
 }
 
 std::size_t History::forget(Freed& freed) {
-  if (!segments_->empty()) return drop_oldest_segment(freed);
   const std::size_t before = tokens();
   if (older().tokens() == 0) replace_head(freed);
   drop_older(freed);
@@ -77,13 +76,13 @@ std::size_t History::restore(std::span<const Token> tokens, std::string_view lab
 }
 
 std::size_t History::tokens() const {
-  std::size_t sum = newer().tokens() + older().tokens();
+  std::size_t sum = live_tokens();
   for (const auto& segment : *segments_) sum += segment->tokens();
   return sum;
 }
 
 std::size_t History::memory_size() const {
-  std::size_t sum = newer_->memory_size() + older_->memory_size();
+  std::size_t sum = live_memory_size();
   for (const auto& segment : *segments_) sum += segment->memory_size();
   return sum;
 }

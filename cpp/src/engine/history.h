@@ -48,8 +48,8 @@ class History {
   // gave, if a limit did not do so before. Returns how many tokens were
   // forgotten because the segments are over the limit.
   std::size_t publish(SegmentSet segments, bool drop_frozen, Freed& freed);
-  // Gives up what is oldest: a segment, the older head, or the newer one.
-  // Returns how many tokens that were.
+  // Gives up a head: the older one, or else the newer. Returns how many tokens
+  // that were.
   std::size_t forget(Freed& freed);
 
   // Copies the next tokens of whole documents that were not drained before, up
@@ -75,6 +75,9 @@ class History {
   std::size_t head_memory_size() const { return newer_->memory_size(); }
   std::size_t tokens() const;
   std::size_t memory_size() const;
+  // Of the heads alone. Segments are on the disk, and their pages the system's.
+  std::size_t live_tokens() const { return newer().tokens() + older().tokens(); }
+  std::size_t live_memory_size() const { return newer_->memory_size() + older_->memory_size(); }
 
  private:
   // Storage grows by a sixteenth at a time, and some elements: two heads of this

@@ -1,5 +1,5 @@
 // What goes when memory runs out: whatever was longest unused, be it a request
-// or the oldest part of a history.
+// or a head of a history.
 #include <algorithm>
 #include <optional>
 
@@ -33,10 +33,12 @@ std::optional<OldestSession> oldest_session(boost::unordered_flat_map<std::uint6
 std::optional<OldestHistory> oldest_history(const std::vector<std::unique_ptr<NamespaceState>>& namespaces) {
   std::optional<OldestHistory> oldest;
   for (const auto& home : namespaces) {
-    if (home->history.tokens() > 0 && (!oldest || home->last_used < oldest->last_used)) {
+    if (home->history.live_tokens() > 0 && (!oldest || home->last_used < oldest->last_used)) {
       oldest = {home.get(), home->groups.end(), home->last_used};
     }
     for (auto group = home->groups.begin(); group != home->groups.end(); ++group) {
+      const History& history = group->second.history;
+      if (history.live_tokens() == 0 && !history.segments()->empty()) continue;
       if (!oldest || group->second.last_used < oldest->last_used) {
         oldest = {home.get(), group, group->second.last_used};
       }
@@ -48,7 +50,7 @@ std::optional<OldestHistory> oldest_history(const std::vector<std::unique_ptr<Na
 }  // namespace
 
 void Engine::Storage::enforce_memory_limit(Retired& retired) {
-  while (session_bytes + history_bytes > limits.memory && evict_one(retired)) {
+  while (session_bytes + live_bytes > limits.memory && evict_one(retired)) {
   }
 }
 
@@ -64,7 +66,7 @@ bool Engine::Storage::evict_one(Retired& retired) {
     change(oldest, [&](History& changed) { return changed.forget(retired.text); });
     if (of_group && oldest.tokens() == 0) {
       first_generation = std::max(first_generation, oldest.generation() + 1);
-      history_bytes -= oldest.memory_size();
+      live_bytes -= oldest.live_memory_size();
       home.groups.erase(history->group);
     }
     return true;

@@ -21,7 +21,7 @@ SessionEntry* Engine::Storage::find(std::uint64_t verifier, std::uint32_t reques
 }
 
 void Engine::Storage::index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry) {
-  if (entry.queued) return;
+  if (entry.queued) return account(entry);
   if (entry.session.index_text(kInlineTokens) > 0) {
     jobs.push_back({verifier, request, entry.session.epoch(), nullptr});
     entry.queued = true;
@@ -32,14 +32,18 @@ void Engine::Storage::index_inline(std::uint64_t verifier, std::uint32_t request
 
 void Engine::Storage::account(SessionEntry& entry) {
   session_bytes -= entry.bytes;
+  session_tokens -= entry.tokens;
   entry.bytes = entry.session.memory_size() + entry.label.capacity();
+  entry.tokens = entry.session.own_index().tokens();
   session_bytes += entry.bytes;
+  session_tokens += entry.tokens;
 }
 
 std::unique_ptr<SessionEntry> Engine::Storage::take(Verifier& verifier, std::uint32_t request) {
   const auto found = verifier.sessions.find(request);
   std::unique_ptr<SessionEntry> entry = std::move(found->second);
   verifier.sessions.erase(found);
+  session_tokens -= entry->tokens;
   return entry;
 }
 
@@ -69,7 +73,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   if (SessionEntry* const before = s.find(request.verifier, request.request)) {
     if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
     opened->forgotten = before->forgotten && before->label == opened->label;
-    s.retire(Storage::take(verifier, request.request), retired);
+    s.retire(s.take(verifier, request.request), retired);
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
   s.index_inline(request.verifier, request.request, entry);
@@ -89,7 +93,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
   }
   Verifier& known = s.verifiers[verifier];
   known.last_seen = now;
-  closed = Storage::take(known, request);
+  closed = s.take(known, request);
   closed->last_used = now;
 
   const auto sum = [](const std::vector<std::uint64_t>& counts) {
@@ -118,7 +122,7 @@ std::size_t Engine::expire(double now) {
     for (const auto& [request, entry] : verifier->second.sessions) {
       if (verifier->second.last_seen < oldest || entry->last_used < oldest) idle.push_back(request);
     }
-    for (const std::uint32_t request : idle) s.retire(Storage::take(verifier->second, request), retired);
+    for (const std::uint32_t request : idle) s.retire(s.take(verifier->second, request), retired);
     const bool gone = verifier->second.last_seen < oldest;
     verifier = gone ? s.verifiers.erase(verifier) : std::next(verifier);
   }

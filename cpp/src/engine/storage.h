@@ -52,6 +52,7 @@ struct SessionEntry {
   std::string label;  // of what it leaves behind
   double last_used;
   std::size_t bytes = 0;   // as last accounted
+  std::size_t tokens = 0;  // of its index, as last accounted
   bool queued = false;     // a job to index its text is in the queue
   bool forgotten = false;  // it leaves nothing behind
 };
@@ -94,8 +95,9 @@ struct Engine::Storage {
   std::deque<Job> jobs;
   IndexingProgress progress;
   EngineStatistics statistics;
-  std::size_t session_bytes = 0;  // closed ones too, until they are shared
-  std::size_t history_bytes = 0;
+  std::size_t session_bytes = 0;   // closed ones too, until they are shared
+  std::size_t session_tokens = 0;  // of the indexes of open ones
+  std::size_t live_bytes = 0;      // of the heads of histories
   // Of a new group's history: above those of all that were evicted, should it be one of them.
   std::uint64_t first_generation = History::kFirstGeneration;
   std::mutex draining;  // one at a time: a long document is drained in pieces
@@ -116,7 +118,7 @@ struct Engine::Storage {
   void index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry);
   void account(SessionEntry& entry);
   // Takes a session out; its bytes count until it is retired.
-  static std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
+  std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
   void retire(std::unique_ptr<SessionEntry> entry, Retired& retired);
 
   // histories.cpp
@@ -128,9 +130,9 @@ struct Engine::Storage {
   // Changes a history by a call that returns how many tokens it forgot to keep a limit.
   template <typename Change>
   void change(History& history, const Change& change) {
-    history_bytes -= history.memory_size();
+    live_bytes -= history.live_memory_size();
     statistics.forgotten_tokens += change(history);
-    history_bytes += history.memory_size();
+    live_bytes += history.live_memory_size();
   }
 
   // memory.cpp

@@ -34,7 +34,7 @@ std::uint32_t Engine::create_namespace() {
   Storage& s = *storage_;
   const std::scoped_lock guard(s.lock);
   s.namespaces.push_back(std::make_unique<NamespaceState>(s.limits.history));
-  s.history_bytes += s.namespaces.back()->history.memory_size();
+  s.live_bytes += s.namespaces.back()->history.live_memory_size();
   return static_cast<std::uint32_t>(s.namespaces.size() - 1);
 }
 
@@ -142,30 +142,32 @@ bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   return done;
 }
 
+// One hold of the lock for each history and each namespace: steps go between.
 EngineStatistics Engine::statistics() const {
   const Storage& s = *storage_;
-  const std::scoped_lock guard(s.lock);
-  EngineStatistics figures = s.statistics;
+  EngineStatistics figures;
+  std::size_t namespaces = 0;
+  {
+    const std::scoped_lock guard(s.lock);
+    figures = s.statistics;
+    namespaces = s.namespaces.size();
+    figures.verifiers = s.verifiers.size();
+    for (const auto& [incarnation, verifier] : s.verifiers) figures.sessions += verifier.sessions.size();
+    figures.own = {s.session_tokens, s.session_bytes};
+  }
   const auto add = [](EngineStatistics::Size& size, std::size_t tokens, std::size_t bytes) {
     size.tokens += tokens;
     size.bytes += bytes;
   };
-  figures.verifiers = s.verifiers.size();
-  for (const auto& [incarnation, verifier] : s.verifiers) {
-    figures.sessions += verifier.sessions.size();
-    for (const auto& [request, entry] : verifier.sessions) {
-      add(figures.own, entry->session.own_index().tokens(), entry->bytes);
-    }
+  for (const HistoryKey& key : s.history_keys()) {
+    const std::scoped_lock guard(s.lock);
+    const History* const history = s.find_history(key);
+    if (history == nullptr) continue;
+    add(key.group.empty() ? figures.history : figures.group, history->tokens(), history->memory_size());
   }
-  for (const Job& job : s.jobs) {
-    if (job.closed) figures.own.bytes += job.closed->bytes;
-  }
-  for (const auto& home : s.namespaces) {
-    add(figures.history, home->history.tokens(), home->history.memory_size());
-    for (const auto& [name, group] : home->groups) {
-      add(figures.group, group.history.tokens(), group.history.memory_size());
-    }
-    for (const auto& [number, corpus] : home->corpora) {
+  for (std::size_t name_space = 0; name_space < namespaces; ++name_space) {
+    const std::scoped_lock guard(s.lock);
+    for (const auto& [number, corpus] : s.namespaces[name_space]->corpora) {
       for (const auto& segment : *corpus.segments) add(figures.corpus, segment->tokens(), segment->memory_size());
     }
   }
