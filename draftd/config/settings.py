@@ -59,7 +59,7 @@ class EngineSettings(Section):
         default=mebibytes(4096),
         ge=1 << 20,
         le=120 << 30,  # a request stays below the 2^31 positions of an index
-        description="Most bytes of open requests and shared history together; at least history_limit.",
+        description="Most bytes of open requests and the live part of histories together; at least history_limit.",
     )
     history_limit: ByteSize = Field(
         default=mebibytes(512),
@@ -67,7 +67,7 @@ class EngineSettings(Section):
         le=48 << 30,  # each of its halves stays below the 2^31 positions of an index
         description="Most bytes of shared history per namespace.",
     )
-    max_corpora: int = Field(default=8, ge=1, le=11, description="Most external corpora per namespace.")
+    max_corpora: int = Field(default=8, ge=1, le=14, description="Most external corpora per namespace.")
 
     @model_validator(mode="after")
     def _history_fits(self) -> Self:
