@@ -31,10 +31,10 @@ def call(
     with _answered(request, timeout) as reply:
         try:
             fields = json.load(reply)
-        except ValueError as error:
-            raise HttpError(f"{url}: {error}") from None
+        except ValueError:
+            fields = None
     if not isinstance(fields, dict):
-        raise HttpError(f"{url}: not an answer of draftd")
+        raise HttpError(f"{url.partition('?')[0]}: not an answer of draftd")
     return fields
 
 
@@ -60,6 +60,11 @@ def _answered(request: urllib.request.Request, timeout: float) -> Iterator[http.
     except urllib.error.HTTPError as error:
         raise HttpError(_said(url, error)) from None
     except urllib.error.URLError as error:
+        if isinstance(error.reason, BrokenPipeError | ConnectionResetError):
+            raise HttpError(
+                f"{url}: the server closed the connection before all was sent: it stops, or this is more than its "
+                "corpora.max_upload_bytes"
+            ) from None
         reason = in_words(error.reason) if isinstance(error.reason, Exception) else error.reason
         raise HttpError(f"{request.type}://{request.host}: {reason}; is a server running there?") from None
     except http.client.RemoteDisconnected:

@@ -101,8 +101,10 @@ def _mapped(path: Path, name: str) -> NDArray[np.integer]:
 
 def _check_ends(name: str, ends: NDArray[np.integer], size: int, of: str) -> None:
     last = int(ends[-1]) if len(ends) else 0
-    if last != size or (len(ends) and (int(ends[0]) < 0 or not never_falls(ends))):
+    if last != size:
         raise IngestError(f"{name} should grow to {size}, the length of {of}; it ends at {last}")
+    if len(ends) and (int(ends[0]) < 0 or not never_falls(ends)):
+        raise IngestError(f"{name} should grow from 0 to {size}, the length of {of}; it falls on the way")
 
 
 def _labels(packed: NDArray[np.integer], ends: NDArray[np.integer], first: int, last: int) -> list[str]:

@@ -100,7 +100,7 @@ def corpus_key(fields: dict[str, Any]) -> CorpusKey:
     """Whose corpus a body means; an absent corpus_id is generated. Raises IngestError."""
     corpus_id = string_field(fields, "corpus_id", uuid.uuid4().hex)
     if not corpus_id:
-        raise IngestError("corpus_id: is empty; leave it out to get one")
+        raise IngestError("the id of the corpus, corpus_id, is empty")
     namespace = owner(fields)
     return CorpusKey(tenant=namespace.tenant, model=namespace.model, adapter=namespace.adapter, corpus_id=corpus_id)
 

@@ -1,5 +1,6 @@
 """Lines of JSON: per line a string, or an object with `text` or `token_ids`, and perhaps an `id`."""
 
+import codecs
 from collections.abc import Iterator
 from typing import IO, Annotated
 
@@ -31,6 +32,8 @@ def read_jsonl(file: IO[bytes], _limits: ReadLimits) -> Iterator[Piece]:
     number = 0
     while line := file.readline(LONGEST_TEXT + 1):
         number += 1
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if len(line) > LONGEST_TEXT:
             raise IngestError(f"line {number}: longer than {LONGEST_TEXT} bytes; make several documents of it")
         if line.isspace():

@@ -1,8 +1,9 @@
 """Plain text: one file is one document; a folder holds as many as there are files below it."""
 
+import codecs
 import os
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from draftd.ingest.documents import Text
 from draftd.ingest.labels import checked_label
@@ -11,12 +12,17 @@ from draftd.ingest.readers.limits import LONGEST_TEXT
 
 
 def text_files(folder: Path) -> list[Path]:
-    """All files below a folder, sorted, but for hidden ones; links are not followed."""
+    """All files below a folder, sorted, but for hidden ones; links are not followed. Raises IngestError."""
+
+    def fail(error: OSError) -> NoReturn:
+        place = Path(error.filename).relative_to(folder).as_posix()
+        raise IngestError(f"{place}: {(error.strerror or str(error)).lower()}") from None
+
     found = []
-    for here, folders, files in os.walk(folder):
+    for here, folders, files in os.walk(folder, onerror=fail):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         paths = (Path(here, name) for name in sorted(files) if not name.startswith("."))
-        found += [path for path in paths if path.is_file() and not path.is_symlink()]
+        found += [path for path in paths if not path.is_symlink() and path.is_file()]
     return found
 
 
@@ -30,6 +36,6 @@ def _content(place: str, file: IO[bytes]) -> str:
     if len(content) > LONGEST_TEXT:
         raise IngestError(f"{place} is longer than {LONGEST_TEXT} bytes; make several documents of it")
     try:
-        return content.decode()
+        return content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         raise IngestError(f"{place} is not UTF-8 at byte {error.start}") from None

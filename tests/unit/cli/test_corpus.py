@@ -7,9 +7,12 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -244,6 +247,26 @@ def test_a_server_that_ends_before_it_answers_is_said() -> None:
             connection.close()
             error = process.communicate(timeout=SECONDS)[1]
     assert error == f"draftd: {url}/list_external_corpora: the server ended before it answered\n"
+
+
+def test_a_body_that_the_server_does_not_want_is_said(tmp_path: Path) -> None:
+    """It closes the connection, and its answer is lost while the rest is being sent."""
+    (tmp_path / "docs.jsonl").write_bytes(b'{"token_ids": [1]}\n' * (4 << 20))
+    with serving(tmp_path / "data", DRAFTD_CORPORA__MAX_UPLOAD_BYTES="1MiB") as served:
+        failed = draftd("corpus", "add", "docs", tmp_path / "docs.jsonl", "--http", served.endpoints["http"])
+    assert "corpora.max_upload_bytes" in only_line(failed)
+
+
+def test_another_server_is_told_apart(tmp_path: Path) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    (tmp_path / "list_external_corpora").write_text("<html>")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
+        threading.Thread(target=other.serve_forever).start()
+        url = f"http://127.0.0.1:{other.server_port}"
+        listed, failed = draftd("corpus", "list", "--http", url), draftd("corpus", "remove", "x", "--http", url)
+        other.shutdown()
+    assert only_line(listed) == f"draftd: {url}/list_external_corpora: not an answer of draftd"
+    assert only_line(failed).startswith(f"draftd: {url}/remove_external_corpus: 501")
 
 
 def test_no_corpora_are_said_in_words(server: Server) -> None:

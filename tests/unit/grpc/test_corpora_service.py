@@ -133,7 +133,7 @@ async def test_a_level_can_be_asked_for(start: Start, connect: Connect) -> None:
     [
         ([], "the first part should have a header"),
         ([LoadPart(token_ids=i32(1), last=True)], "the first part should have a header"),
-        (parts([1], corpus_id=""), "corpus_id: is empty"),
+        (parts([1], corpus_id=""), "the id of the corpus, corpus_id, is empty"),
         (parts([1], ack="seen"), "ack: 'seen' should be one of received, durable, visible"),
         (parts([1], mode="replace"), "mode: 'replace' should be one of add, create"),
         (parts([1], tenant="a\n"), "has characters that can't be printed"),

@@ -1,5 +1,6 @@
 """Files: what each kind holds, packed or not, and where it says it is broken."""
 
+import errno
 import os
 import tracemalloc
 from pathlib import Path
@@ -125,9 +126,34 @@ def test_a_file_of_a_folder_that_cannot_be_read_is_named(tmp_path: Path, monkeyp
     (folder / "b").mkdir(parents=True)
     (folder / "a.txt").write_text("the cat")
     (folder / "b" / "memory").symlink_to("/proc/self/mem")  # opens, and can't be read at its begin
-    monkeypatch.setattr(Path, "is_symlink", lambda _: False)
-    with pytest.raises(IngestError, match=r"^b/memory: input/output error$"):
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_symlink", lambda _: False)
+        with pytest.raises(IngestError, match=r"^b/memory: input/output error$"):
+            load_path(folder, tmp_path, tokenizers=(known(word_tokenizer(tmp_path)),))
+
+
+def test_a_folder_of_a_folder_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not be left out without a word."""
+    folder = tmp_path / "texts"
+    (folder / "b").mkdir(parents=True)
+    (folder / "a.txt").write_text("the cat")
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if Path(path) == folder / "b":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(IngestError, match=r"^b: permission denied$"):
         load_path(folder, tmp_path, tokenizers=(known(word_tokenizer(tmp_path)),))
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", '"the cat"\n"sat"\n'), ("a.txt", "the cat")])
+def test_a_mark_of_the_byte_order_is_no_text(name: str, content: str, tmp_path: Path) -> None:
+    tokenizers = (known(word_tokenizer(tmp_path)),)
+    marked = load_upload(tmp_path, name, content.encode("utf-8-sig"), tokenizers=tokenizers)
+    assert marked.documents == load_upload(tmp_path, name, content.encode(), tokenizers=tokenizers).documents
 
 
 @pytest.mark.parametrize(

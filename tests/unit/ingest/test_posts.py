@@ -97,7 +97,7 @@ def test_a_tokenizer_that_changed_under_the_server_is_refused_with_both_fingerpr
         ({"model": "", "token_chunks": [[1]]}, "model is empty"),
         ({"tokenizer": "", "token_chunks": [[1]]}, "tokenizer is empty"),
         ({"tenant": 7, "token_chunks": [[1]]}, "tenant: should be a string"),
-        ({"corpus_id": "", "token_chunks": [[1]]}, "corpus_id: is empty"),
+        ({"corpus_id": "", "token_chunks": [[1]]}, "the id of the corpus, corpus_id, is empty"),
         ({"corpus_id": 7, "token_chunks": [[1]]}, "corpus_id: should be a string"),
         ({"tenent": "acme", "token_chunks": [[1]]}, "'tenent' is unknown; the nearest is 'tenant'"),
         ({"file_path": "/etc/hostname"}, "no directory is configured; set corpora.directories"),
