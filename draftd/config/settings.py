@@ -65,7 +65,7 @@ class EngineSettings(Section):
         default=mebibytes(512),
         ge=1 << 20,
         le=48 << 30,  # each of its halves stays below the 2^31 positions of an index
-        description="Most bytes of shared history per namespace.",
+        description="Most bytes of shared history per namespace, and of each group; the oldest leaves first.",
     )
     max_corpora: int = Field(default=8, ge=1, le=14, description="Most external corpora per namespace.")
 
@@ -108,7 +108,11 @@ class CorporaSettings(Section):
     directories: tuple[Path, ...] = Field(
         default=(), description="Directories below which a posted file_path may lie. None: file_path is refused."
     )
-    load: tuple[CorpusFile, ...] = Field(default=(), description="Corpora to load before the server is ready.")
+    load: tuple[CorpusFile, ...] = Field(
+        default=(),
+        description="Corpora to load before the server is ready; again when the file or the tokenizer changed. What is "
+        "not listed any more is removed; what documents were added to by hand stays as it is.",
+    )
 
     @model_validator(mode="after")
     def _directories_absolute(self) -> Self:
@@ -122,7 +126,11 @@ class HistorySettings(Section):
     """What namespaces share of their finished requests, on the disk. Its bytes are limited by engine.history_limit."""
 
     flush_seconds: float = Field(
-        default=1.0, gt=0, le=3600, description="How often it is written to disk: a crash loses no more than this."
+        default=1.0,
+        gt=0,
+        le=3600,
+        description="How often it is written to disk: a crash loses no more than this. As often it is looked for what "
+        "is to be sealed, to be merged, or to leave.",
     )
     seal_tokens: TokenCount = Field(
         default=1_000_000,
@@ -148,7 +156,10 @@ class LimitSettings(Section):
     )
     tenant_bytes: ByteSize = Field(default=mebibytes(16384), ge=1 << 20, description="Of one tenant.")
     process_bytes: ByteSize = Field(
-        default=mebibytes(32768), ge=1 << 20, description="Of all, with the memory for building segments."
+        default=mebibytes(32768),
+        ge=1 << 20,
+        description="Of all, with the memory for building segments; a merge needs some 25 bytes per token of what it "
+        "merges. Open requests and what is not sealed yet count for engine.memory_limit instead.",
     )
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 MOST_SEGMENTS = 4  # that a collection has in the long run: every one of them is searched in every step
 MOST_UNMERGED = 8  # that it may have until the merge is done
+MOST_WITHOUT_ROOM = 32  # that it may have while limits leave no room for the merge
 
 
 def plan_merge(tokens: Sequence[int]) -> slice | None:

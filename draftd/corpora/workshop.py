@@ -28,6 +28,7 @@ from draftd.wire import HistoryDocuments, Namespace
 BYTES_OF_TOKEN = 9
 BYTES_OF_DOCUMENT = 64
 BYTES_OF_OBJECT = 4096  # beside what is mapped
+GROWTH = 1.25  # of several made into one, whose numbers are wider; what takes more is refused when it is built
 BUILDING_BYTES_OF_TOKEN = 20  # of the process that builds it
 BUILDING_BYTES_OF_LABEL = 3  # for each of its bytes: all labels are in one string, which is copied when it grows
 
@@ -79,7 +80,7 @@ class Workshop:
             files = [held.file for _, held in inputs]
             tokens, size = sum(file.tokens for file in files), sum(file.bytes for file in files)
             # One segment with less in it takes no more.
-            most = size + BYTES_OF_OBJECT if len(files) == 1 else None
+            most = int(size * (GROWTH if len(files) > 1 else 1)) + BYTES_OF_OBJECT
             labels = max(size - tokens * BYTES_OF_TOKEN, 0)  # what else is there
             bench.hold(tokens, sum(file.documents for file in files), labels, most)
             job = RebuildJob(inputs=tuple(path for path, _ in inputs), dropped=dropped, result=bench.folder)

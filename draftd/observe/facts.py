@@ -51,6 +51,10 @@ def corpus_published(key: str, tokens: int, seconds: float) -> None:
     _log.info("corpus %s published: %s in %.2f s", key, counted(tokens, "token"), seconds)
 
 
+def kept_as_changed(key: str, path: Path) -> None:
+    _log.warning("corpus %s is not read from %s, for it was loaded or added to by hand; remove it first", key, path)
+
+
 def corpus_refused(what: str, why: str) -> None:
     _LOADS.labels("refused").inc()
     _log.warning("%s refused: %s", what, why)
