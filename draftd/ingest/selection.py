@@ -58,6 +58,9 @@ class Selection(BaseModel):
 
 def parsed_selection(fields: dict[str, Any]) -> Selection:
     """What a caller asks for. Raises IngestError that names the field."""
+    for name, value in fields.items():
+        if value is None:  # of a list that somebody forgot to fill, it would pick everything
+            raise IngestError(f"{name}: is null; leave it out, or give it a value")
     try:
         selection = Selection(**fields)
     except ValidationError as error:

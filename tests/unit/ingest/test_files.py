@@ -260,6 +260,29 @@ def test_a_table_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path:
         load_upload(tmp_path, "a.parquet", bomb, max_tokens=10)
 
 
+def test_a_table_of_one_string_in_many_rows_is_not_unpacked(tmp_path: Path) -> None:
+    many = pyarrow.DictionaryArray.from_arrays(np.zeros(4096, np.int32), ["x" * (1 << 20)])  # 4 GiB of text
+    for column in ("text", "id"):
+        bomb = table(**{"text": ["x"] * 4096, column: many})
+        assert len(bomb) < 1 << 20
+        before = pyarrow.total_allocated_bytes()
+        (tmp_path / "a.parquet").write_bytes(bomb)
+        pieces = read_path(tmp_path / "a.parquet", ReadLimits(max_tokens=1 << 20), Position())
+        if column == "text":
+            next(pieces)
+        else:
+            with pytest.raises(IngestError, match="is longer than 256 bytes"):
+                next(pieces)
+        assert pyarrow.total_allocated_bytes() - before < 16 << 20
+
+
+def test_a_table_of_long_runs_of_one_id_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    bomb = table(token_ids=[[7] * 500_000] * 4)
+    assert len(bomb) < 1 << 16
+    with pytest.raises(IngestError, match="token_ids: the corpus holds more than 1000000 tokens"):
+        load_upload(tmp_path, "a.parquet", bomb, max_tokens=1_000_000)
+
+
 @pytest.mark.parametrize("packed", PACKED)
 def test_an_array_above_the_limit_is_refused_before_it_is_read(packed: str, tmp_path: Path) -> None:
     header = npy(np.zeros(0, np.int32)).replace(b"(0,), }            ", b"(1000000000000,), }")

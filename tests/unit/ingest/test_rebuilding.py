@@ -87,6 +87,12 @@ def test_a_time_that_is_none_in_seconds_is_refused(older_than: int) -> None:
         parsed_selection({"corpus_id": "c", "older_than": older_than})
 
 
+@pytest.mark.parametrize("name", ["document_ids", "request_ids", "group", "older_than", "tokenizer"])
+def test_null_is_no_way_to_pick_everything(name: str) -> None:
+    with pytest.raises(IngestError, match=f"^{name}: is null; leave it out"):
+        parsed_selection({"corpus_id": "c", name: None})
+
+
 def test_a_field_that_is_wrong_is_named() -> None:
     with pytest.raises(IngestError, match=r"^older_than: should be a valid integer"):
         parsed_selection({"corpus_id": "c", "older_than": "yesterday"})
