@@ -46,6 +46,7 @@ class HistoryKeeper:
         self._histories: dict[Key, Collection] = {}
         self._frozen: dict[Key, HistoryDocuments] = {}  # handed out by the engine, and not sealed yet
         self._incomplete: set[Key] = set()  # whose journals lack something
+        self._restored: dict[Key, int] = {}  # up to this generation one head may have the documents of several
         self._next_expiry: dict[Key, float] = {}  # of journals; unix seconds
         self._attempts = Attempts()
         self._flushing = threading.Lock()
@@ -66,6 +67,7 @@ class HistoryKeeper:
             for documents in restored:
                 self._engine.restore_history(documents)
             collection.publish()
+            self._restored[key] = max(journals, default=0)
             self._histories[key] = collection
         return sum(len(documents.token_ids) for documents in restored)
 
@@ -210,10 +212,12 @@ class HistoryKeeper:
         """Makes a segment of the oldest head, without what is picked; returns all that was in it, None: nothing."""
         if key in self._histories:
             self._histories[key].publish()  # lets go of a frozen head that was sealed, or there would be no other
-        frozen = self._frozen.get(key) or self._engine.freeze_history(*key)
-        if frozen is None:
-            return None
-        self._frozen[key] = frozen
+        if key not in self._frozen:
+            head = self._engine.freeze_history(*key)
+            if head is None:
+                return None
+            self._frozen[key] = self._with_dropped(key, head)
+        frozen = self._frozen[key]
         started = time.monotonic()
         kept = frozen if dropped is None else without(frozen, dropped.picks(frozen.times, frozen.labelled))
         collection = self._collection(key, frozen.generation)
@@ -221,6 +225,14 @@ class HistoryKeeper:
         del self._frozen[key]
         facts.history_sealed(named(key), len(kept.token_ids), time.monotonic() - started)
         return frozen
+
+    def _with_dropped(self, key: Key, head: HistoryDocuments) -> HistoryDocuments:
+        """And what is in the journals of heads before it: the engine dropped them for memory."""
+        if key not in self._histories or head.generation <= self._restored.get(key, 0):
+            return head
+        journals = self._histories[key].folder.journals().items()
+        before = [payload for number, payloads in journals if number < head.generation for payload in payloads]
+        return unpack(*key, head.generation, [*before, pack(head)]) if before else head
 
     def _make_segment(self, collection: Collection, documents: HistoryDocuments) -> None:
         while True:

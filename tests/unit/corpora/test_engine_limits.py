@@ -119,6 +119,24 @@ def test_memory_that_another_tenant_needs_costs_nothing_on_the_disk(group: str, 
 
 
 @pytest.mark.parametrize("group", ["", "g"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_what_is_in_journals_alone_is_sealed_with_what_comes_next(group: str, restart: bool, shelf: Shelf) -> None:
+    shelf.finish(OUTPUT[:10], group)
+    shelf.look_after()
+    if restart:
+        shelf.stop()
+        shelf.start()
+    shelf.rival()
+    assert shelf.head_tokens(group) == 0
+    shelf.finish(OUTPUT, group)
+    shelf.look_after()
+    (path,) = shelf.files("*/*.segment")
+    ends = Segment.open(path).document_ends().tolist()
+    assert ends == [10, 10 + len(OUTPUT)]
+    assert shelf.files("*/journal-*") == []
+
+
+@pytest.mark.parametrize("group", ["", "g"])
 def test_what_is_in_journals_alone_expires(group: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf.stop()
     shelf.start(max_age=1000.0)
