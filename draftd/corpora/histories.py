@@ -216,8 +216,8 @@ class HistoryKeeper:
             head = self._engine.freeze_history(*key)
             if head is None:
                 return None
-            self._frozen[key] = self._with_dropped(key, head)
-        frozen = self._frozen[key]
+            self._frozen[key] = head  # which is handed out once
+        frozen = self._with_dropped(key, self._frozen[key])
         started = time.monotonic()
         kept = frozen if dropped is None else without(frozen, dropped.picks(frozen.times, frozen.labelled))
         collection = self._collection(key, frozen.generation)
