@@ -10,7 +10,7 @@ from pathlib import Path
 from draftd.config import Settings, TokenizerSettings
 from draftd.corpora.histories import HistoryKeeper
 from draftd.corpora.ledger import Ledger
-from draftd.corpora.merging import MOST_UNMERGED
+from draftd.corpora.merging import MOST_UNMERGED, MOST_WITHOUT_ROOM
 from draftd.corpora.moving import Imported, export_archive, import_archive
 from draftd.corpora.problem import OverLimit
 from draftd.corpora.publishing import Publisher
@@ -132,10 +132,11 @@ class CorpusLibrary:
         source = stamp(path.absolute(), tokenizer)
         if (collection := self._registry.all().get(key)) is not None:
             manifest = collection.folder.manifest
-            if manifest.source in (source, ""):
-                return  # as it was, or documents were added, which the file can't bring back
-            if manifest.tokenizers[-1] != tokenizer:
-                self.remove(key)  # nobody reads it while it is loaded anew: it is no longer what it says
+            if manifest.source == source:
+                return
+            if not manifest.source:
+                facts.kept_as_changed(str(key), path)
+                return  # what was added by hand the file can't bring back
         request = LoadRequest(key=key, source=LoadFile(path=path.absolute()), mode=Mode.CREATE)
         self._load(request, _ignore, Cancellation(), source=source)
 
@@ -191,8 +192,7 @@ class CorpusLibrary:
                 def begin(opened: Opened) -> None:
                     nonlocal what
                     what = f"corpus {opened.key}"
-                    mode = Mode.ADD if source else request.mode
-                    reserved.enter_context(self._registry.reserve(opened, mode))
+                    reserved.enter_context(self._registry.reserve(opened, request.mode, source))
 
                 with self._workshop.loaded(self._job(request), begin, on_progress, cancelled) as (opened, fresh):
                     self._merge_if_full(opened.key)
@@ -215,8 +215,14 @@ class CorpusLibrary:
 
     def _merge_if_full(self, key: CorpusKey) -> None:
         collection = self._registry.all().get(key)
-        if collection is not None and len(collection.held) >= MOST_UNMERGED:
+        if collection is None or len(collection.held) < MOST_UNMERGED:
+            return
+        try:
             merge(self._workshop, collection)
+        except OverLimit as error:
+            if len(collection.held) >= MOST_WITHOUT_ROOM:
+                raise
+            facts.limit_reached(str(collection), str(error))
 
     def _delete_from_history(self, selection: Selection) -> Deleted:
         return _deleted(self._keeper.delete(selection), selection)

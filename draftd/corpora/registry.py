@@ -33,10 +33,12 @@ class CorpusRegistry:
             self._corpora[key] = collection
 
     @contextmanager
-    def reserve(self, opened: Opened, mode: Mode) -> Iterator[None]:
-        """Lets one load of several create a corpus; the others are refused. Raises IngestError."""
+    def reserve(self, opened: Opened, mode: Mode, source: str) -> Iterator[None]:
+        """Lets one load of several create a corpus; the others are refused. Raises IngestError.
+
+        `source`: of a configured one, which may replace what is there."""
         with self._lock:
-            self._refuse(opened, mode)
+            self._refuse(opened, mode, source)
             if mode is Mode.CREATE:
                 self._being_created.add(opened.key)
         try:
@@ -57,6 +59,9 @@ class CorpusRegistry:
                     return self._create(opened, fresh, source)
             if mode is Mode.CREATE and not source:
                 raise exists_already(opened.key)
+            if source and collection.folder.manifest.tokenizers != opened.tokenizers:
+                self.remove(opened.key, None)  # it is of other namespaces
+                continue
             with collection.lock:
                 change = partial(collection.replace, collection.held) if source else collection.add
                 if change(fresh, source=source):
@@ -115,11 +120,11 @@ class CorpusRegistry:
             and owner.tokenizer in (None, *collection.folder.manifest.tokenizers)
         }
 
-    def _refuse(self, opened: Opened, mode: Mode) -> None:
+    def _refuse(self, opened: Opened, mode: Mode, source: str) -> None:
         if opened.key in self._being_created:
             raise IngestError(f"corpus {opened.key} is being loaded by another call")
         collection = self._corpora.get(opened.key)
-        if collection is None:
+        if collection is None or source:
             return
         if mode is Mode.CREATE:
             raise exists_already(opened.key)

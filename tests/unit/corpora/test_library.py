@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from draftd.corpora import Deleted, OverLimit
-from draftd.corpora.merging import MOST_SEGMENTS
+from draftd.corpora.merging import MOST_SEGMENTS, MOST_UNMERGED
 from draftd.corpora.rebuilding import merge
 from draftd.corpora.segments import Fresh
 from draftd.corpora.workshop import _Bench
@@ -254,11 +254,32 @@ def test_what_is_reserved_covers_segments_that_are_mostly_labels(
 @pytest.mark.parametrize("shelf", [SMALL], indirect=True)
 def test_a_merge_without_room_waits(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(MOST_SEGMENTS + 1):
-        shelf.add({f"{number}": list(range(1000)) * 25})
+        shelf.add({f"{number}": list(range(1000)) * 35})
     with caplog.at_level("WARNING"):
         shelf.library._look_after()
     assert "limits.namespace_bytes" in caplog.text
     assert len(shelf.engine.corpora[NAMESPACE]["docs"]) == MOST_SEGMENTS + 1
+
+
+@pytest.mark.parametrize("shelf", [SMALL], indirect=True)
+def test_loads_go_on_for_a_while_without_room_to_merge(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("draftd.corpora.library.MOST_WITHOUT_ROOM", MOST_UNMERGED + 2)
+    shelf.library._upkeep.stop()  # which loads wake, and which would merge now and then
+    for number in range(MOST_UNMERGED):
+        shelf.add({f"{number}": [number] * 2000})
+    other = shelf.library._workshop.ledger.charge(Namespace("rival", "m"))
+    other.hold(0, building=(8 << 20) - shelf.library._workshop.ledger.used() - 50_000)
+    shelf.add({"a": [1]})
+    shelf.add({"b": [1]})
+    assert "limits.process_bytes" in caplog.text
+    with pytest.raises(OverLimit, match="process_bytes"):
+        shelf.add({"c": [1]})
+    assert len(shelf.engine.corpora[NAMESPACE]["docs"]) == MOST_UNMERGED + 2
+    other.release()
+    shelf.add({"c": [1]})
+    assert len(shelf.engine.corpora[NAMESPACE]["docs"]) <= MOST_SEGMENTS + 1
 
 
 def test_a_deletion_needs_no_room(shelf: Shelf) -> None:
@@ -403,13 +424,16 @@ def test_configured_files_are_read_when_they_changed(shelf: Shelf, tmp_path: Pat
     assert shelf.library.token_counts(NAMESPACE) == {}
 
 
-def test_a_configured_corpus_that_was_added_to_stays_as_it_is(shelf: Shelf, tmp_path: Path) -> None:
+def test_a_configured_corpus_that_was_added_to_stays_as_it_is(
+    shelf: Shelf, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "docs.jsonl"
     file.write_text('{"token_ids": [1]}\n')
     shelf.library.load_configured(key(), file)
     shelf.add({"a": [2]})
     file.write_text('{"token_ids": [3, 4]}\n')
     shelf.library.load_configured(key(), file)
+    assert f"corpus 'docs' of acme/m is not read from {file}, for it was loaded or added to by hand" in caplog.text
     shelf.library.remove_configured_except([])
     assert shelf.engine.corpus(NAMESPACE, "docs") == [[1], [2]]
 

@@ -40,6 +40,12 @@ def test_a_configured_corpus_is_read_again_with_another_tokenizer(ending: str, s
     before = shelf.engine.corpus(NAMESPACE, "docs")
     plain, stated = restart(shelf, tokenizers(NEW, tmp_path))
     assert published(shelf, plain) == published(shelf, stated) == set(), "not even until it is read again"
+    content = file.read_bytes()
+    file.write_bytes(b"\xff")
+    with pytest.raises(IngestError):
+        shelf.library.load_configured(key(), file)
+    assert shelf.library.token_counts(NAMESPACE) == {"docs": 2}, "what can't be read replaces nothing"
+    file.write_bytes(content)
     shelf.library.load_configured(key(), file)
     assert shelf.engine.corpus(plain, "docs") == shelf.engine.corpus(stated, "docs") != before
     files = shelf.files(".segment")
