@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 from typing import IO
 
 from starlette.requests import Request
@@ -21,7 +20,7 @@ from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, success
 from draftd.transport.http_body import body_in_file, small_body
 from draftd.transport.http_query import query_fields
-from draftd.transport.loads import Loads
+from draftd.transport.loads import Loads, folder_for_arrivals
 
 CHUNK = 1 << 20  # bytes of an archive that are sent at once
 MEDIA_TYPE = "application/octet-stream"
@@ -64,11 +63,10 @@ class Archive:
 
     async def import_(self, request: Request) -> Response:
         async def call() -> Response:
-            async with self._turn:
-                with tempfile.TemporaryDirectory(dir=self._library.scratch) as folder:
-                    archive = Path(folder) / "archive"
-                    await body_in_file(request, archive, self._most, "corpora.max_upload_bytes", lambda _: None)
-                    imported = await asyncio.to_thread(self._library.import_, archive)
+            async with self._turn, folder_for_arrivals(self._library.scratch) as folder:
+                archive = folder / "archive"
+                await body_in_file(request, archive, self._most, "corpora.max_upload_bytes", lambda _: None)
+                imported = await asyncio.to_thread(self._library.import_, archive)
             what = (
                 f"{counted(imported.corpora, 'corpus', 'corpora')} and "
                 f"{counted(imported.histories, 'history', 'histories')} with {counted(imported.tokens, 'token')}"
@@ -81,7 +79,9 @@ class Archive:
 
 
 async def _content(archive: IO[bytes]) -> AsyncIterator[bytes]:
-    with archive:
+    try:
         archive.seek(0, os.SEEK_SET)
         while chunk := await asyncio.to_thread(archive.read, CHUNK):
             yield chunk
+    finally:
+        await asyncio.to_thread(archive.close)  # which gives its disk back

@@ -4,9 +4,9 @@ import asyncio
 import os
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from draftd.config import CorporaSettings
@@ -82,7 +82,7 @@ class Loads:
                 loop.call_soon_threadsafe(acknowledge, level)
 
         try:
-            with _folder(self.library.scratch) as folder:
+            async with folder_for_arrivals(self.library.scratch) as folder:
                 async with _unless(job.cancellation):
                     await asyncio.to_thread(self.library.expect_load)
                     request = await receive(job, folder)
@@ -115,15 +115,17 @@ class Loads:
             acknowledge(Ack.VISIBLE)
 
 
-@contextmanager
-def _folder(scratch: Path) -> Iterator[Path]:
+@asynccontextmanager
+async def folder_for_arrivals(scratch: Path) -> AsyncIterator[Path]:
     """A new one for what arrives, and what is in it, as long as the context. Raises LoaderError."""
     try:
         folder = tempfile.TemporaryDirectory(dir=scratch)
     except OSError as error:
         raise LoaderError(f"the documents can't be kept in {scratch}: {error.strerror}") from None
-    with folder as name:
-        yield Path(name)
+    try:
+        yield Path(folder.name)
+    finally:
+        await asyncio.to_thread(folder.cleanup)  # gigabytes take a while, and steps over gRPC are on this loop
 
 
 def _ended_by(job: Job, error: Exception) -> Exception:

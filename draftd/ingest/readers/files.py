@@ -15,6 +15,7 @@ from draftd.ingest.readers.limits import ReadLimits
 from draftd.ingest.readers.parquet import read_parquet
 from draftd.ingest.readers.position import Position
 from draftd.ingest.readers.texts import read_text, text_files
+from draftd.wire import LONGEST_LABEL
 
 _READERS: dict[str, Callable[[IO[bytes], ReadLimits], Iterator[Piece]]] = {
     ".jsonl": read_jsonl,
@@ -61,10 +62,17 @@ def _read_folder(folder: Path, position: Position) -> Iterator[Piece]:
         with _failing_at(f"{path.relative_to(folder).as_posix()}: "):
             position.expect(path.stat().st_size)
     for path in paths:
-        label = path.relative_to(folder).as_posix()
+        label = _end_of(path.relative_to(folder).as_posix())
         with _failing_at(f"{label}: "), path.open("rb") as file:
             position.watch(file)
             yield read_text(label, file, label)
+
+
+def _end_of(path: str) -> str:
+    """As much of it as an id may have; the name of a file is never too long for one."""
+    while len(os.fsencode(path)) > LONGEST_LABEL and "/" in path:
+        path = path.partition("/")[2]
+    return path
 
 
 @contextmanager

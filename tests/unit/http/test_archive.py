@@ -2,6 +2,8 @@
 
 import errno
 import os
+import tempfile
+import threading
 from typing import Any
 
 import httpx
@@ -90,3 +92,22 @@ async def test_an_export_and_an_import_are_logged(start: Start, caplog: pytest.L
     await there.http.post("/import", content=archive.content)
     assert f"namespace default/default exported: {len(archive.content)} bytes" in caplog.text
     assert "archive imported: 1 corpus and 0 histories with 2 tokens" in caplog.text
+
+
+async def test_what_arrived_is_removed_beside_the_event_loop(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gigabytes take a while, and steps over gRPC are on that loop."""
+    cleanup = tempfile.TemporaryDirectory.cleanup
+    threads: list[threading.Thread] = []
+
+    def watched(folder: tempfile.TemporaryDirectory[str]) -> None:
+        threads.append(threading.current_thread())
+        cleanup(folder)
+
+    monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", watched)
+    await add(endpoint, '{"token_ids": [1]}')
+    await endpoint.http.post("/import", content=b"archive")
+    assert len(threads) >= 2
+    assert threading.main_thread() not in threads
+    assert list(endpoint.library.scratch.iterdir()) == []

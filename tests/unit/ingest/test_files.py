@@ -112,6 +112,24 @@ def test_a_folder_of_texts_is_a_document_each_named_by_its_path(tmp_path: Path) 
     assert result.labels == ["a.txt", "c.rst", "b/two.md"]
 
 
+def test_an_id_that_would_be_too_long_is_the_end_of_the_path(tmp_path: Path) -> None:
+    deep = tmp_path / "texts" / ("a" * 200) / ("b" * 100) / "c"
+    deep.mkdir(parents=True)
+    (deep / "d.txt").write_text("the cat")
+    (deep / ("e" * 251 + ".txt")).write_text("sat")
+    result = load_path(tmp_path / "texts", tmp_path, tokenizers=(known(word_tokenizer(tmp_path)),))
+    assert result.labels == ["b" * 100 + "/c/d.txt", "e" * 251 + ".txt"]
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / os.fsdecode(b"\xff.txt")).write_text("the cat")
+    with pytest.raises(IngestError, match="characters that can't be printed") as caught:
+        load_path(folder, tmp_path, tokenizers=(known(word_tokenizer(tmp_path)),))
+    str(caught.value).encode()  # it is sent in a line of JSON
+
+
 def test_a_file_of_a_folder_that_is_no_text_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()
