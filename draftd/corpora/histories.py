@@ -5,15 +5,13 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import compress
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import ByteSize
 
 from draftd.config import HistorySettings
 from draftd.corpora.collection import Collection
-from draftd.corpora.documents import pack, unpack, without
+from draftd.corpora.documents import pack, unpack
+from draftd.corpora.journals import Key, delete_from_journals, journalled, leave_out, with_earlier
 from draftd.corpora.problem import OverLimit
 from draftd.corpora.publishing import HistoryView, Publisher
 from draftd.corpora.rebuilding import Gone, drop_documents, merge
@@ -24,8 +22,6 @@ from draftd.ingest import LoaderError, Selection
 from draftd.observe import facts
 from draftd.storage import CollectionFolder, DamagedError, Manifest, Store
 from draftd.wire import HistoryDocuments, HistoryState, Namespace
-
-Key = tuple[Namespace, str]  # the namespace, and the group, "" for its own history
 
 SETTLE_SECONDS = 60.0  # that a deletion waits for the indexing behind the steps
 LATE = 0.25  # of max_age: a segment is rebuilt without what is too old no more often than this
@@ -140,11 +136,10 @@ class HistoryKeeper:
         collection = self._collection(key, last)
         if unshared or self._may_be_in_heads(key, collection, selection):
             for sealed in self._seal_heads(key, last, selection):
-                picked = selection.picks(sealed.times, sealed.labelled)
-                gone += _gone(sealed, without(sealed, picked), picked)
+                gone += leave_out(sealed, selection)[1]
         gone += drop_documents(self._workshop, collection, selection)
         # Those of what finished meanwhile tell what is in the live head, and stay.
-        return gone + _delete_from_journals(key, collection, selection, last or sys.maxsize)
+        return gone + delete_from_journals(key, collection, selection, last or sys.maxsize)
 
     def _journal(self, key: Key, documents: HistoryDocuments) -> None:
         collection = self._collection(key, documents.generation)
@@ -219,7 +214,7 @@ class HistoryKeeper:
             self._frozen[key] = head  # which is handed out once
         frozen = self._with_dropped(key, self._frozen[key])
         started = time.monotonic()
-        kept = frozen if dropped is None else without(frozen, dropped.picks(frozen.times, frozen.labelled))
+        kept, _ = leave_out(frozen, dropped)
         collection = self._collection(key, frozen.generation)
         self._make_segment(collection, kept)
         del self._frozen[key]
@@ -227,12 +222,10 @@ class HistoryKeeper:
         return frozen
 
     def _with_dropped(self, key: Key, head: HistoryDocuments) -> HistoryDocuments:
-        """And what is in the journals of heads before it: the engine dropped them for memory."""
+        """And what was in heads before it, which the engine dropped for memory."""
         if key not in self._histories or head.generation <= self._restored.get(key, 0):
             return head
-        journals = self._histories[key].folder.journals().items()
-        before = [payload for number, payloads in journals if number < head.generation for payload in payloads]
-        return unpack(*key, head.generation, [*before, pack(head)]) if before else head
+        return with_earlier(key, self._histories[key], head)
 
     def _make_segment(self, collection: Collection, documents: HistoryDocuments) -> None:
         while True:
@@ -267,7 +260,7 @@ class HistoryKeeper:
         too_old = self._too_old(key, now)
         assert too_old is not None, "only with a history.max_age"
         with self._flushing:
-            gone = _delete_from_journals(key, collection, too_old, sys.maxsize)
+            gone = delete_from_journals(key, collection, too_old, sys.maxsize)
         if gone.documents:
             facts.documents_expired(named(key), gone.documents, "they are older than history.max_age")
         self._next_expiry[key] = now + LATE * self._settings.max_age
@@ -294,10 +287,7 @@ class HistoryKeeper:
         """What is in heads is in the journals too, once it is there whole."""
         if key in self._incomplete or (selection.request_ids is None and selection.older_than is None):
             return True
-        with collection.lock:
-            journals = collection.folder.journals().items()
-            documents = [unpack(*key, generation, payloads) for generation, payloads in journals]
-        return any(selection.picks(each.times, each.labelled).any() for each in documents)
+        return any(selection.picks(each.times, each.labelled).any() for each in journalled(key, collection))
 
     def _heads(self, owner: Namespace) -> dict[Key, int]:
         """The generations of the live heads of an owner's histories, also of those with nothing on the disk yet."""
@@ -326,24 +316,3 @@ def named(key: Key) -> str:
 def _drop(collection: Collection, segments: Sequence[Held], why: str) -> None:
     collection.replace(segments, None)
     facts.documents_expired(str(collection), sum(held.file.documents for held in segments), why)
-
-
-def _delete_from_journals(key: Key, collection: Collection, selection: Selection, last: int) -> Gone:
-    """Up to the generation `last`. What heads still hold is kept; what was sealed has no journal any more."""
-    gone = Gone()
-    with collection.lock:
-        for generation, payloads in collection.folder.journals().items():
-            if generation > last:
-                continue
-            documents = unpack(*key, generation, payloads)
-            picked = selection.picks(documents.times, documents.labelled)
-            if picked.any():
-                kept = without(documents, picked)
-                collection.folder.rewrite_journal(generation, [pack(kept)])
-                gone += _gone(documents, kept, picked)
-    return gone
-
-
-def _gone(documents: HistoryDocuments, kept: HistoryDocuments, picked: NDArray[np.bool_]) -> Gone:
-    labels = frozenset(compress(documents.labels, picked))
-    return Gone(int(picked.sum()), len(documents.token_ids) - len(kept.token_ids), labels)
