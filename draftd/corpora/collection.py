@@ -1,8 +1,9 @@
 """One collection: its folder, the segments mapped from it, and how it changes."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from draftd.corpora.problem import OverLimit
@@ -72,7 +73,7 @@ class Collection:
         False: the collection was removed meanwhile."""
         with self.lock:
             if not self.removed:
-                self._become(self.held, fresh, len(self.held), changes)
+                self._insert(self.held, fresh, len(self.held), changes)
             return not self.removed
 
     def replace(self, old: Sequence[Held], fresh: Fresh | None, **changes: Any) -> bool:
@@ -82,8 +83,19 @@ class Collection:
         with self.lock:
             if not self.removed:
                 place = self.held.index(old[0]) if old else 0
-                self._become([held for held in self.held if held not in old], fresh, place, changes)
+                self._insert([held for held in self.held if held not in old], fresh, place, changes)
             return not self.removed
+
+    def add_before(self, held: Sequence[Held], files: Mapping[str, Path]) -> None:
+        """Before all others: files of these names, mapped already."""
+        with self.lock:
+            self._become((*held, *self.held), files, {})
+
+    def drop(self, gone: Sequence[Held]) -> None:
+        """Those of them that it has."""
+        with self.lock:
+            if old := [held for held in self.held if held in gone]:
+                self.replace(old, None)
 
     @contextmanager
     def unmapped(self, held: Held) -> Iterator[None]:
@@ -114,16 +126,21 @@ class Collection:
         self.held = ()
         _unmap(leaving)
 
-    def _become(self, others: Sequence[Held], fresh: Fresh | None, place: int, changes: dict[str, Any]) -> None:
-        held = list(others)
+    def _insert(self, others: Sequence[Held], fresh: Fresh | None, place: int, changes: dict[str, Any]) -> None:
+        held, files = list(others), {}
         if fresh is not None:
             name = fresh_segment_name()
             held.insert(place, fresh.held_as(name))
-            self.folder.adopt(fresh.path, name)
-        changes["segments"] = tuple(each.file for each in held)
-        self.folder.commit(self.folder.manifest.model_copy(update=changes))
+            files[name] = fresh.path
+        self._become(held, files, changes)
         if fresh is not None:
             fresh.adopted = True
+
+    def _become(self, held: Sequence[Held], files: Mapping[str, Path], changes: dict[str, Any]) -> None:
+        for name, path in files.items():
+            self.folder.adopt(path, name)
+        changes["segments"] = tuple(each.file for each in held)
+        self.folder.commit(self.folder.manifest.model_copy(update=changes))
         self._leaving += [each for each in self.held if each not in held]
         self.held = tuple(held)
         self.shown, self._sealed = False, self._sealed or "generation" in changes

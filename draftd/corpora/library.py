@@ -178,8 +178,7 @@ class CorpusLibrary:
     def import_(self, archive: Path) -> Imported:
         """All or nothing. Raises IngestError, OverLimit, or what the engine raises for a limit."""
         self._keeper.flush()
-        with self._workshop.turn:
-            return import_archive(archive, self._store, self._restorer, self._tokenizers)
+        return import_archive(archive, self._store, self._restorer, self._tokenizers, self._workshop.turn)
 
     def _load(
         self, request: LoadRequest, on_progress: Callable[[Progress], None], cancelled: Cancellation, source: str

@@ -2,14 +2,28 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from draftd.corpora.collection import Collection
 from draftd.corpora.restoring import Restorer
+from draftd.corpora.segments import Held
 from draftd.ingest import IngestError, KnownTokenizer
-from draftd.storage import Bytes, DamagedError, Manifest, Packed, Store, read_archive, write_archive
+from draftd.storage import (
+    Bytes,
+    DamagedError,
+    Manifest,
+    Packed,
+    Pending,
+    Store,
+    Unpacked,
+    fresh_identity,
+    read_archive,
+    write_archive,
+)
+
+MOST_SEGMENTS_IMPORTED = 64  # of one collection: an export of this draftd has fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +41,61 @@ def export_archive(collections: Sequence[Collection], into: Bytes) -> None:
         write_archive([_packed(collection, opened) for collection in collections], into)
 
 
-def import_archive(archive: Path, store: Store, restorer: Restorer, tokenizers: Sequence[KnownTokenizer]) -> Imported:
-    """Raises IngestError, OverLimit, or what the engine raises for a limit; then nothing of it is there."""
+def import_archive(
+    archive: Path,
+    store: Store,
+    restorer: Restorer,
+    tokenizers: Sequence[KnownTokenizer],
+    turn: AbstractContextManager[object],
+) -> Imported:
+    """Raises IngestError, OverLimit, or what the engine raises for a limit; then nothing of it is there.
+
+    `turn`: the workshop's."""
     try:
-        with store.scratch.folder() as place, ExitStack() as undo:
+        with store.scratch.folder() as place:
             unpacked = read_archive(archive, place)
             manifests = [each.manifest for each in unpacked]
-            _refuse_taken(manifests, restorer)
+            _refuse_unfit(manifests)
             _refuse_tokenizers(manifests, tokenizers)
-            tokens = 0
-            with store.all_or_none(len(unpacked)) as create:
-                folders = [create(each.manifest, each.files) for each in unpacked]
-                for folder in folders:
-                    tokens += restorer.restore(folder)
-                    undo.callback(restorer.discard, folder.manifest)
-            undo.pop_all()
-            for manifest in manifests:
-                restorer.publish(manifest)
+            with turn:
+                tokens = _bring_in(unpacked, store, restorer)
     except DamagedError as error:
         raise IngestError(f"import: {error}") from None
     corpora = sum(manifest.kind == "corpus" for manifest in manifests)
     return Imported(corpora, len(manifests) - corpora, tokens)
+
+
+def _bring_in(unpacked: Sequence[Unpacked], store: Store, restorer: Restorer) -> int:
+    """How many tokens; histories that are there get them as their oldest."""
+    found = [(each, restorer.find(each.manifest)) for each in unpacked]
+    new = [each for each, collection in found if collection is None]
+    there = [(each, collection) for each, collection in found if collection is not None]
+    for each, _ in there:
+        if each.manifest.kind == "corpus":
+            raise IngestError(f"import: {each.manifest} exists already; remove it first")
+    pending = Pending([fresh_identity() for _ in new], [name for each, _ in there for name in each.files])
+    extended: list[tuple[Collection, Sequence[Held]]] = []
+
+    def take_back() -> None:
+        for collection, held in extended:
+            collection.drop(held)
+
+    with store.all_or_none(pending, take_back), ExitStack() as undo:
+        folders = []
+        for each, identity in zip(new, pending.identities, strict=True):
+            folder = store.create(each.manifest, each.files, identity)
+            restorer.restore(folder)
+            undo.callback(restorer.discard, each.manifest)
+            folders.append(folder)
+        for each, collection in there:
+            extended.append((collection, restorer.extend(collection, each.manifest, each.files)))
+            folders.append(collection.folder)
+        store.keep(folders)
+        undo.pop_all()
+    for each in unpacked:
+        if (brought_in := restorer.find(each.manifest)) is not None:
+            brought_in.publish()
+    return sum(segment.tokens for each in unpacked for segment in each.manifest.segments)
 
 
 def _packed(collection: Collection, opened: ExitStack) -> Packed:
@@ -58,13 +106,16 @@ def _packed(collection: Collection, opened: ExitStack) -> Packed:
     return Packed(manifest, segments)
 
 
-def _refuse_taken(manifests: Sequence[Manifest], restorer: Restorer) -> None:
+def _refuse_unfit(manifests: Sequence[Manifest]) -> None:
     times = Counter(manifest.key for manifest in manifests)
     for manifest in manifests:
         if times[manifest.key] > 1:
             raise IngestError(f"import: the archive has {manifest} twice")
-        if restorer.has(manifest):
-            raise IngestError(f"import: {manifest} exists already; remove it first")
+        if len(manifest.segments) > MOST_SEGMENTS_IMPORTED:
+            raise IngestError(
+                f"import: {manifest} has {len(manifest.segments)} segments; at most {MOST_SEGMENTS_IMPORTED}: "
+                "each of them is searched in every step until they are merged"
+            )
 
 
 def _refuse_tokenizers(manifests: Sequence[Manifest], tokenizers: Sequence[KnownTokenizer]) -> None:

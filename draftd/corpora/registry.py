@@ -9,7 +9,7 @@ from draftd.corpora.collection import Collection
 from draftd.corpora.publishing import CorpusView, Publisher
 from draftd.corpora.segments import Fresh, Held
 from draftd.ingest import CorpusKey, IngestError, Mode, Opened
-from draftd.storage import CollectionFolder, Manifest, Store, fresh_segment_name
+from draftd.storage import CollectionFolder, DamagedError, Manifest, Store, fresh_segment_name
 from draftd.wire import Namespace
 
 
@@ -25,12 +25,17 @@ class CorpusRegistry:
         self._creating = threading.Lock()  # held by who makes a corpus of an id that has none; taken before any other
 
     def restore(self, folder: CollectionFolder, held: Sequence[Held], readers: Sequence[Namespace]) -> None:
-        """Publishes what lay on the disk to namespaces that may read it. Raises what the engine raises."""
+        """Publishes what lay on the disk to namespaces that may read it.
+
+        Raises what the engine raises, or DamagedError for a corpus that is there, or about to be."""
         key = key_of(folder.manifest)
         collection = Collection(folder, held, self._view(key, readers).show)
-        collection.publish()
-        with self._lock:
-            self._corpora[key] = collection
+        with self._creating:
+            if key in self._corpora or key in self._being_created:
+                raise DamagedError(f"{folder.manifest} is there already")
+            collection.publish()
+            with self._lock:
+                self._corpora[key] = collection
 
     @contextmanager
     def reserve(self, opened: Opened, mode: Mode, source: str) -> Iterator[None]:

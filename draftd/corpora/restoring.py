@@ -1,9 +1,10 @@
 """From what lies on the disk to collections that drafts read: at a start, and of an import."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 from draftd.corpora.collection import Collection
 from draftd.corpora.histories import HistoryKeeper
@@ -48,11 +49,20 @@ class Restorer:
         """How many tokens it holds. Raises DamagedError, OverLimit, or what the engine raises."""
         return self._put(folder, _map_all(self._ledger, folder), ())
 
+    def extend(self, collection: Collection, manifest: Manifest, files: Mapping[str, Path]) -> Sequence[Held]:
+        """Puts the segments of a manifest before those of a collection that is there. Raises as `restore`."""
+        held = _map_files(self._ledger, manifest, files)
+        try:
+            collection.add_before(held, files)
+        except BaseException:
+            for each in held:
+                each.charge.release()
+            raise
+        return held
+
     def _put(self, folder: CollectionFolder, held: Sequence[Held], tokenizers: Sequence[KnownTokenizer]) -> int:
         manifest = folder.manifest
         try:
-            if self.has(manifest):
-                raise DamagedError(f"{folder.path}: {manifest} is there already")
             if manifest.kind == "corpus":
                 self._registry.restore(folder, held, readers(manifest, tokenizers))
                 journalled = 0
@@ -71,15 +81,8 @@ class Restorer:
         else:
             self._keeper.discard(history_key(manifest))
 
-    def has(self, manifest: Manifest) -> bool:
-        return self._find(manifest) is not None
-
-    def publish(self, manifest: Manifest) -> None:
-        """What was restored is on the disk, and what drafts read, on return; if it is still there."""
-        if (collection := self._find(manifest)) is not None:
-            collection.publish()
-
-    def _find(self, manifest: Manifest) -> Collection | None:
+    def find(self, manifest: Manifest) -> Collection | None:
+        """What is there of the same key."""
         owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
         if manifest.kind == "corpus":
             return self._registry.of(owner).get(corpus_key(manifest))
@@ -87,14 +90,17 @@ class Restorer:
 
 
 def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
-    manifest = folder.manifest
+    return _map_files(ledger, folder.manifest, {file.file: folder.file(file) for file in folder.manifest.segments})
+
+
+def _map_files(ledger: Ledger, manifest: Manifest, files: Mapping[str, Path]) -> list[Held]:
     owner = Namespace(manifest.tenant, manifest.model, adapter=manifest.adapter)
     held: list[Held] = []
     with ExitStack() as undo:
         for file in manifest.segments:
             charge = ledger.charge(owner)
             undo.callback(charge.release)
-            segment = map_charged(folder.file(file), file, charge)
+            segment = map_charged(files[file.file], file, charge)
             if segment.fingerprint not in ("", *manifest.tokenizers):
                 stated = " or ".join(tokenizer or "none" for tokenizer in manifest.tokenizers)
                 raise DamagedError(f"{file.file} is of tokenizer {segment.fingerprint}, its manifest of {stated}")

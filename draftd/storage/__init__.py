@@ -8,9 +8,10 @@ is removed. What is damaged moves to `<data_dir>/quarantine/`, and the rest serv
 from draftd.storage.archive import Bytes, Packed, Unpacked, read_archive, write_archive
 from draftd.storage.folder import CollectionFolder, fresh_segment_name
 from draftd.storage.manifest import Manifest, SegmentFile
+from draftd.storage.pending import Pending
 from draftd.storage.problem import DamagedError, VersionError
 from draftd.storage.scratch import Scratch
-from draftd.storage.store import Store
+from draftd.storage.store import Store, fresh_identity
 
 __all__ = [
     "Bytes",
@@ -18,11 +19,13 @@ __all__ = [
     "DamagedError",
     "Manifest",
     "Packed",
+    "Pending",
     "Scratch",
     "SegmentFile",
     "Store",
     "Unpacked",
     "VersionError",
+    "fresh_identity",
     "fresh_segment_name",
     "read_archive",
     "write_archive",

@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -35,9 +35,14 @@ class CollectionFolder:
         self._ends: dict[int, int] = {}  # of what was acknowledged of the journals that were appended to
 
     @classmethod
-    def open(cls, path: Path, keep_aside: Callable[[Path, str], None]) -> Self:
-        """Removes what the manifest does not name; `keep_aside` is told of damaged journals. Raises DamagedError."""
+    def open(cls, path: Path, without: Collection[str], keep_aside: Callable[[Path, str], None]) -> Self:
+        """Removes the segments `without`, and what the manifest does not name. Raises DamagedError.
+
+        `keep_aside` is told of damaged journals."""
         folder = cls(path, read_manifest(path))
+        segments = tuple(segment for segment in folder.manifest.segments if segment.file not in without)
+        if segments != folder.manifest.segments:
+            folder.commit(folder.manifest.model_copy(update={"segments": segments}))
         folder.clean()
         for _, name in folder._journal_names():
             mend_journal(path / name, keep_aside)
@@ -61,7 +66,7 @@ class CollectionFolder:
     def sync(self) -> None:
         """What was changed is on the disk on return."""
         while self.unsynced:
-            path = next(iter(self.unsynced))
+            path = min(self.unsynced)
             sync_folder(path)
             self.unsynced.remove(path)
 
@@ -70,7 +75,7 @@ class CollectionFolder:
         self.sync()  # until then, a crash may bring back a manifest that names other files
         named = {MANIFEST, *(segment.file for segment in self.manifest.segments)}
         named.update(name for _, name in self._journal_names())
-        for name in filter(_OURS.search, set(names_in(self.path)) - named):
+        for name in filter(_OURS.search, sorted(set(names_in(self.path)) - named)):
             self.unsynced.add(self.path)
             remove_file(self.path / name)
         self.sync()
@@ -90,7 +95,10 @@ class CollectionFolder:
 
     def journals(self) -> dict[int, list[bytes]]:
         """The payloads of every generation that is in no segment, in order."""
-        return {generation: read_journal(self.path / name) for generation, name in sorted(self._journal_names())}
+        return {
+            generation: read_journal(self.path / name, self._ends.get(generation))
+            for generation, name in sorted(self._journal_names())
+        }
 
     def rewrite_journal(self, generation: int, payloads: Sequence[bytes]) -> None:
         """Returns when it is on the disk."""

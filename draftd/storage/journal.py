@@ -65,9 +65,9 @@ def journal_of(payloads: Iterable[bytes]) -> bytes:
     return MAGIC + b"".join(_HEAD.pack(len(payload), _check(payload)) + payload for payload in payloads)
 
 
-def read_journal(path: Path) -> list[bytes]:
-    """The payloads of its whole frames."""
-    return _frames(path.read_bytes())[0]
+def read_journal(path: Path, end: int | None = None) -> list[bytes]:
+    """The payloads of its whole frames, up to an end."""
+    return _frames(path.read_bytes()[:end])[0]
 
 
 def mend_journal(path: Path, keep_aside: Callable[[Path, str], None]) -> None:
@@ -79,7 +79,7 @@ def mend_journal(path: Path, keep_aside: Callable[[Path, str], None]) -> None:
         keep_aside(path, f"{damage}; the other frames stay")
     whole = journal_of(payloads)
     if whole != content:
-        if damage is None:
+        if damage is None and len(whole) < len(content):
             facts.journal_truncated(path, len(whole), len(content))
         write_file(path, whole)
         sync_folder(path.parent)

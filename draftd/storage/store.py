@@ -1,7 +1,5 @@
 """All collections of a data directory: which there are, how one comes whole, leaves whole, or is put aside."""
 
-import json
-import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,18 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from draftd.observe import facts
-from draftd.storage.files import link, make_folder, move, names_in, remove_file, rename, sync_folder, write_file
+from draftd.storage.files import link, make_folder, move, names_in, rename, sync_folder
 from draftd.storage.folder import CollectionFolder
 from draftd.storage.manifest import Manifest, write_manifest
+from draftd.storage.pending import Pending, PendingFile
 from draftd.storage.problem import DamagedError, VersionError
 from draftd.storage.scratch import Scratch
 
-# Names the collections of an import that is under way. While it is there, they do not exist.
 PENDING = "pending-import.json"
-_IDENTITY = re.compile(r"[0-9a-f]{32}")
 NO_FILES: Mapping[str, Path] = {}
 
-Create = Callable[[Manifest, Mapping[str, Path]], CollectionFolder]
+
+def fresh_identity() -> str:
+    return uuid.uuid4().hex
 
 
 class Store:
@@ -30,8 +29,8 @@ class Store:
         self.scratch = scratch
         self.quarantine = data_directory / "quarantine"
         self._root = data_directory / "collections"
-        self._pending = data_directory / PENDING
-        self._failed: Sequence[str] = ()  # of an import that is not rolled back yet
+        self._pending = PendingFile(data_directory / PENDING)
+        self._failed: tuple[Pending, Callable[[], None]] | None = None  # an import that is not rolled back yet
         self._clearing = threading.Lock()
 
     def open(self) -> list[CollectionFolder]:
@@ -39,17 +38,28 @@ class Store:
         if not self._root.exists():
             make_folder(self._root)
             sync_folder(self._root.parent)
-        self._roll_back_import()
+        pending = self._read_pending()
+        self._roll_back(pending.identities)
         paths = (self._root / name for name in sorted(names_in(self._root)))
-        opened = [self._open(path) for path in paths if path.is_dir()]
-        self.scratch.clear()
+        opened = [self._open(path, pending) for path in paths if path.is_dir()]
+        self._forget_pending()
         return [folder for folder in opened if folder is not None]
 
-    def create(self, manifest: Manifest, built: Mapping[str, Path] = NO_FILES) -> CollectionFolder:
+    def create(
+        self, manifest: Manifest, built: Mapping[str, Path] = NO_FILES, identity: str | None = None
+    ) -> CollectionFolder:
         """A new collection of files in `scratch`, by the names that the manifest gives them.
 
-        It appears whole, and is on the disk once it is synced; after an OSError there is none."""
-        return self._create(uuid.uuid4().hex, manifest, built)
+        It appears whole, and is on the disk once it is synced; after an OSError there is none. `identity`: one that is
+        pending."""
+        path = self._root / (identity or fresh_identity())
+        with self.scratch.folder() as making:
+            for name, file in built.items():
+                rename(file, making / name)
+            write_manifest(making, manifest)
+            sync_folder(making)
+            rename(making, path)
+        return CollectionFolder(path, manifest, unsynced=[self._root])
 
     def remove(self, folder: CollectionFolder) -> None:
         """It leaves its place whole; `clear` does the rest. After an OSError it is where it was."""
@@ -58,9 +68,12 @@ class Store:
     def clear(self) -> None:
         """On return nothing is there that was removed, or not brought in. After an OSError: to be called again."""
         with self._clearing:
-            if self._failed:
-                self._roll_back(self._failed)
-                self._failed = ()
+            if self._failed is not None:
+                pending, take_back = self._failed
+                take_back()
+                self._roll_back(pending.identities)
+                self._forget_pending()
+                self._failed = None
         self.scratch.clear()
 
     def put_aside(self, path: Path, why: str) -> None:
@@ -76,52 +89,32 @@ class Store:
         facts.quarantined(target, why)
 
     @contextmanager
-    def all_or_none(self, count: int) -> Iterator[Create]:
-        """What is created by so many calls stays if the context is left without an error or a crash.
+    def all_or_none(self, pending: Pending, take_back: Callable[[], None]) -> Iterator[None]:
+        """Within it, what is pending is brought in by its caller; all of it stays once it is kept, after an error or a
+        crash none.
 
-        It is on the disk once each is synced, from then on."""
+        `take_back`: takes the segments from the collections that were there, as far as they have them; called until it
+        succeeds."""
         self.clear()  # there is one list of what is pending
-        identities = [uuid.uuid4().hex for _ in range(count)]
-        created: list[CollectionFolder] = []
-
-        def create(manifest: Manifest, built: Mapping[str, Path]) -> CollectionFolder:
-            created.append(self._create(identities[len(created)], manifest, built))
-            return created[-1]
-
         try:
-            write_file(self._pending, json.dumps(identities).encode())
-            sync_folder(self._pending.parent)
-            yield create
-            sync_folder(self._root)
-            remove_file(self._pending)
+            self._pending.write(pending)
+            yield
         except BaseException:
-            self._failed = identities
-            self.clear()
+            if self._pending.exists():
+                self._failed = pending, take_back
+                self.clear()
             raise
-        for folder in created:
-            folder.unsynced.add(self._pending.parent)
 
-    def _create(self, identity: str, manifest: Manifest, built: Mapping[str, Path]) -> CollectionFolder:
-        path = self._root / identity
-        with self.scratch.folder() as making:
-            for name, file in built.items():
-                rename(file, making / name)
-            write_manifest(making, manifest)
-            sync_folder(making)
-            rename(making, path)
-        return CollectionFolder(path, manifest, unsynced=[self._root])
+    def keep(self, brought_in: Sequence[CollectionFolder]) -> None:
+        """Within `all_or_none`, at its end. It is on the disk once each is synced, from then on."""
+        sync_folder(self._root)
+        self._pending.remove()
+        for folder in brought_in:
+            folder.unsynced.add(self._pending.path.parent)
 
-    def _roll_back_import(self) -> None:
-        if not self._pending.exists():
-            return
-        try:
-            identities = json.loads(self._pending.read_bytes())
-            if not all(_IDENTITY.fullmatch(identity) for identity in identities):
-                raise ValueError("names that no import makes")
-        except (ValueError, TypeError) as error:
-            self.put_aside(self._pending, f"no list of collections: {error}")
-        else:
-            self._roll_back(identities)
+    def _forget_pending(self) -> None:
+        self._pending.remove()
+        sync_folder(self._pending.path.parent)
 
     def _roll_back(self, identities: Sequence[str]) -> None:
         for identity in identities:
@@ -129,13 +122,19 @@ class Store:
             if path.exists():
                 self.scratch.discard(path)
         self.scratch.clear()
-        if self._pending.exists():
-            remove_file(self._pending)
-        sync_folder(self._pending.parent)
 
-    def _open(self, path: Path) -> CollectionFolder | None:
+    def _read_pending(self) -> Pending:
+        if not self._pending.exists():
+            return Pending()
         try:
-            return CollectionFolder.open(path, self.keep_aside)
+            return self._pending.read()
+        except DamagedError as error:
+            self.put_aside(self._pending.path, str(error))
+            return Pending()
+
+    def _open(self, path: Path, pending: Pending) -> CollectionFolder | None:
+        try:
+            return CollectionFolder.open(path, pending.segments, self.keep_aside)
         except VersionError:
             raise
         except DamagedError as error:

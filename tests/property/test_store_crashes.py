@@ -16,7 +16,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from draftd.storage import CollectionFolder, Manifest, Scratch, SegmentFile, Store, fresh_segment_name
+from draftd.storage import (
+    CollectionFolder,
+    Manifest,
+    Pending,
+    Scratch,
+    SegmentFile,
+    Store,
+    fresh_identity,
+    fresh_segment_name,
+)
 from tests.property.crashing_disk import Crash, CrashingDisk, Fault
 
 
@@ -36,7 +45,9 @@ class Kept:
 
 State = Mapping[str, Kept]  # by name
 NAMES = st.sampled_from(["a", "b", "c"])
-FAULTS = st.tuples(st.integers(0, 40), st.sampled_from(Fault))  # the operations before it; more than any change takes
+FAULTS = st.tuples(st.integers(0, 60), st.sampled_from(Fault))  # the operations before it; more than any change takes
+
+NEVER = 1 << 20
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -76,21 +87,23 @@ class StoreMachine(RuleBasedStateMachine):
         except Crash:
             self.power_fails(data, before, after)
         except OSError:
-            self.state = self.found()
-            assert self.state in (before, after)
             if data.draw(st.booleans(), label="the machine dies then"):
                 self.power_fails(data, before, after)
             else:
                 self.settle()
+                self.state = self.found()
+                assert self.state in (before, after)
         else:
             self.state = dict(after)
 
     def settle(self) -> None:
-        """As the upkeep does."""
+        """As the upkeep does, on a disk that works again."""
+        with self.disk.failing_after(NEVER, Fault.POWER):
+            for folder in self.folders.values():
+                folder.clean()
+            self.store.clear()
         for folder in self.folders.values():
-            folder.clean()
             assert len(list(folder.path.iterdir())) == 1 + len(folder.manifest.segments) + len(folder.journals())
-        self.store.clear()
         assert not list(self.store.scratch.path.glob("*/*"))
 
     def power_fails(self, data: st.DataObject, *possible: State) -> None:
@@ -201,23 +214,42 @@ class StoreMachine(RuleBasedStateMachine):
         after = {**self.state, name: replace(kept, journals=journals)}
         self.attempt(lambda: folder.rewrite_journal(generation, frames[1::2]), after, fault, data)
 
-    @precondition(lambda self: not self.state)
     @rule(contents=st.lists(st.binary(max_size=3), min_size=1, max_size=3), fault=FAULTS, data=st.data())
     def bring_in(self, contents: list[bytes], fault: tuple[int, Fault], data: st.DataObject) -> None:
-        """Several collections, all or none."""
-        files = {name: self.built(content) for name, content in zip("abc", contents, strict=False)}
+        """Several collections, all or none; one that is there gets a segment before its own."""
+        built = {name: self.built(content) for name, content in zip("abc", contents, strict=False)}
+        new = {name: fresh_identity() for name in built if name not in self.folders}
+        there = {name: (self.folders[name], file) for name, (file, _) in built.items() if name not in new}
+
+        def take_back() -> None:
+            for folder, file in there.values():
+                segments = tuple(segment for segment in folder.manifest.segments if segment != file)
+                folder.commit(with_segments(folder.manifest, segments))
+                folder.clean()
 
         def change() -> None:
-            with self.store.all_or_none(len(files)) as create:
-                created = {
-                    name: create(manifest_of(name, (file,)), {file.file: path}) for name, (file, path) in files.items()
-                }
-            self.folders |= created
-            for folder in created.values():
+            pending = Pending(list(new.values()), [file.file for _, file in there.values()])
+            folders = {}
+            with self.store.all_or_none(pending, take_back):
+                for name, (file, path) in built.items():
+                    if name in new:
+                        folders[name] = self.store.create(manifest_of(name, (file,)), {file.file: path}, new[name])
+                    else:
+                        folders[name] = folder = self.folders[name]
+                        folder.adopt(path, file.file)
+                        folder.commit(with_segments(folder.manifest, (file, *folder.manifest.segments)))
+                        folder.clean()
+                self.store.keep(list(folders.values()))
+            self.folders |= folders
+            for folder in folders.values():
                 folder.sync()
 
-        after = {name: Kept((content,)) for name, content in zip("abc", contents, strict=False)}
-        self.attempt(change, after, fault, data)
+        kept = {name: self.state.get(name, Kept()) for name in built}
+        after = {
+            name: replace(kept[name], segments=(content, *kept[name].segments))
+            for name, content in zip("abc", contents, strict=False)
+        }
+        self.attempt(change, {**self.state, **after}, fault, data)
 
     @rule(data=st.data())
     def power_cut(self, data: st.DataObject) -> None:

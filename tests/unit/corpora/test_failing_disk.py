@@ -62,7 +62,7 @@ CHANGES: dict[str, tuple[Callable[[Shelf], object], State]] = {
     "remove": (lambda shelf: shelf.library.remove(key()), {"": BEFORE[""]}),
     "seal": (seal, BEFORE),
     "forget": (delete_requests, BEFORE | {"": [[5]]}),
-    "import": (bring_in, BEFORE | {"one": [[7]], "two": [[8]]}),
+    "import": (bring_in, {"docs": BEFORE["docs"], "one": [[7]], "two": [[8]], "": [[6], [4], [5]]}),
 }
 DELETIONS = {"delete": b"gone-document", "forget": b"gone-request"}
 
@@ -82,6 +82,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def elsewhere(shelf: Shelf) -> None:
     shelf.add({"x": [7]}, "one")
     shelf.add({"y": [8]}, "two")
+    shelf.engine.finish(NAMESPACE, [6], "older")
     into = io.BytesIO()
     shelf.library.export(NAMESPACE, into)
     (shelf.folder.parent / "archive").write_bytes(into.getvalue())

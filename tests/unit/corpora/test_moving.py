@@ -49,6 +49,31 @@ def test_what_is_exported_is_imported_and_survives(shelf: Shelf, archive: Path) 
     assert shelf.engine.history(NAMESPACE) == [[5], [7]]
 
 
+def test_a_history_that_is_there_gets_older_segments(shelf: Shelf, archive: Path) -> None:
+    shelf.engine.finish(NAMESPACE, [7], "r3", 70)
+    shelf.library._keeper.seal_all(NAMESPACE)
+    shelf.engine.finish(NAMESPACE, [8], "r4", 80)
+    shelf.library._keeper.flush()
+    assert shelf.library.import_(archive) == Imported(corpora=2, histories=2, tokens=7)
+    for _ in range(2):
+        assert shelf.engine.history(NAMESPACE) == [[5], [7], [8]]
+        assert shelf.engine.history(NAMESPACE, "g") == [[6, 6]]
+        shelf.restart()
+
+
+def test_an_import_that_fails_takes_back_what_a_history_got(shelf: Shelf, archive: Path) -> None:
+    shelf.engine.finish(NAMESPACE, [7], "r3", 70)
+    shelf.library._keeper.seal_all(NAMESPACE)
+    shelf.engine._max_corpora = 1
+    with pytest.raises(Exception, match="has 1 corpora"):
+        shelf.library.import_(archive)
+    for _ in range(2):
+        assert shelf.engine.history(NAMESPACE) == [[7]]
+        assert shelf.library.token_counts(NAMESPACE) == {}
+        assert not (shelf.folder / "pending-import.json").exists()
+        shelf.restart()
+
+
 def nothing_is_there(shelf: Shelf) -> None:
     assert shelf.engine.corpora.get(NAMESPACE, {}) == {}
     assert shelf.files() == []
@@ -146,5 +171,14 @@ def test_segments_of_another_tokenizer_than_the_manifests_are_refused(shelf: She
     with path.open("rb") as segment, archive.open("wb") as file:
         write_archive([Packed(manifest, [segment])], file)
     with pytest.raises(IngestError, match="is of tokenizer aaaa, its manifest of bbbb"):
+        shelf.library.import_(archive)
+    nothing_is_there(shelf)
+
+
+def test_a_collection_of_very_many_segments_is_refused(
+    shelf: Shelf, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("draftd.corpora.moving.MOST_SEGMENTS_IMPORTED", 1)
+    with pytest.raises(IngestError, match="import: corpus 'docs' of acme/m has 2 segments; at most 1"):
         shelf.library.import_(archive)
     nothing_is_there(shelf)

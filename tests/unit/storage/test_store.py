@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from draftd.storage import CollectionFolder, Manifest, Scratch, SegmentFile, Store, VersionError, fresh_segment_name
+from draftd.storage import (
+    CollectionFolder,
+    Manifest,
+    Pending,
+    Scratch,
+    SegmentFile,
+    Store,
+    VersionError,
+    fresh_identity,
+    fresh_segment_name,
+)
 from draftd.storage.manifest import _digest
 
 
@@ -121,8 +131,9 @@ def test_all_or_none_leaves_nothing_after_an_error(store: Store) -> None:
     kept = create(store, "kept")
 
     def fail() -> None:
-        with store.all_or_none(2) as create:
-            create(kept.manifest.model_copy(update={"segments": ()}), {})
+        identity = fresh_identity()
+        with store.all_or_none(Pending([identity]), lambda: None):
+            store.create(kept.manifest.model_copy(update={"segments": ()}), {}, identity)
             raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
@@ -130,7 +141,7 @@ def test_all_or_none_leaves_nothing_after_an_error(store: Store) -> None:
     assert [folder.manifest.name for folder in store.open()] == ["kept"]
 
 
-@pytest.mark.parametrize("content", ["[", "5", "[5]", '["../collections"]'])
+@pytest.mark.parametrize("content", ["[", "5", "[5]", "[[5], []]", '[["../collections"], []]'])
 def test_an_unreadable_list_of_an_import_is_put_aside(content: str, store: Store, tmp_path: Path) -> None:
     create(store, "kept")
     (tmp_path / "pending-import.json").write_text(content)
