@@ -16,6 +16,7 @@ from draftd.corpora.segments import Held, map_charged
 from draftd.corpora.tokenizers import readers
 from draftd.ingest import KnownTokenizer
 from draftd.observe import facts
+from draftd.observe.words import counted
 from draftd.storage import CollectionFolder, DamagedError, Manifest, Store
 from draftd.wire import Namespace
 
@@ -37,7 +38,7 @@ class Restorer:
         started = time.monotonic()
         tokens = []
         with ThreadPoolExecutor(MAPPING_THREADS, "mapping") as threads:
-            mapping = [(folder, threads.submit(_map_all, self._ledger, folder)) for folder in store.open()]
+            mapping = [(folder, threads.submit(_map_good, self._ledger, folder, store)) for folder in store.open()]
             for folder, held in mapping:
                 try:
                     tokens.append(self._put(folder, held.result(), tokenizers))
@@ -91,6 +92,29 @@ class Restorer:
 
 def _map_all(ledger: Ledger, folder: CollectionFolder) -> list[Held]:
     return _map_files(ledger, folder.manifest, {file.file: folder.file(file) for file in folder.manifest.segments})
+
+
+def _map_good(ledger: Ledger, folder: CollectionFolder, store: Store) -> list[Held]:
+    """At a start. A history does without its damaged segments, which are put aside; a corpus is there whole or not."""
+    manifest = folder.manifest
+    if manifest.kind == "corpus":
+        return _map_all(ledger, folder)
+    held: list[Held] = []
+    with ExitStack() as undo:
+        for file in manifest.segments:
+            path = folder.file(file)
+            try:
+                (one,) = _map_files(ledger, manifest.model_copy(update={"segments": (file,)}), {file.file: path})
+            except DamagedError as error:
+                store.keep_aside(path, f"{manifest}: {error}; {counted(file.documents, 'document')} are lost to it")
+            else:
+                undo.callback(one.charge.release)
+                held.append(one)
+        if len(held) < len(manifest.segments):
+            folder.commit(manifest.model_copy(update={"segments": tuple(each.file for each in held)}))
+            folder.clean()
+        undo.pop_all()
+    return held
 
 
 def _map_files(ledger: Ledger, manifest: Manifest, files: Mapping[str, Path]) -> list[Held]:

@@ -83,9 +83,10 @@ class Store:
         facts.quarantined(target, why)
 
     def keep_aside(self, path: Path, why: str) -> None:
-        """As `put_aside`, and the file stays; what takes its place must be another."""
+        """As `put_aside`, and a file that is there stays; what takes its place must be another."""
         target = self._place_aside(f"{path.parent.name}-{path.name}")
-        link(path, target)
+        if path.exists():
+            link(path, target)
         facts.quarantined(target, why)
 
     @contextmanager

@@ -334,3 +334,24 @@ def test_a_torn_journal_is_cut_and_said_so(shelf: Shelf, caplog: pytest.LogCaptu
         shelf.restart()
     assert "is torn" in caplog.text
     assert shelf.engine.history(NAMESPACE) == [[1]]
+
+
+@pytest.mark.parametrize("shelf", [SEALING], indirect=True)
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_damaged_segment_costs_a_history_no_other(missing: bool, shelf: Shelf) -> None:
+    for number in (1, 2):
+        shelf.engine.finish(NAMESPACE, [number] * 3, f"r{number}", number)
+        look_after(shelf)
+    shelf.engine.finish(NAMESPACE, [9], "r9", 9)
+    flush(shelf)
+    collection = shelf.library._keeper._histories[NAMESPACE, ""]
+    first = collection.folder.file(collection.held[0].file)
+    if missing:
+        first.unlink()
+    else:
+        first.write_bytes(first.read_bytes()[:-8])
+    for _ in range(2):
+        shelf.restart()
+        assert shelf.engine.history(NAMESPACE) == [[2, 2, 2], [9]]
+    aside = list((shelf.folder / "quarantine").glob("*"))
+    assert [path.name for path in aside] == ([] if missing else [f"{first.parent.name}-{first.name}"])
