@@ -1,8 +1,8 @@
 """What survives a restart: files, and the rules by which they appear and go. Knows bytes and names, no sessions.
 
 `<data_dir>/collections/<id>/` is one corpus or history: `manifest.json`, `*.segment`, `journal-<generation>`. A step is
-durable when the manifest that says so is renamed into place and its folder synced; everything else that a start finds
-is removed. What is damaged moves to `<data_dir>/quarantine/`, and the rest serves.
+durable when the manifest that says so is renamed into place and its folder synced; other segments and journals that a
+start finds are removed. What is damaged moves to `<data_dir>/quarantine/`, and the rest serves.
 """
 
 from draftd.storage.archive import Bytes, Packed, Unpacked, read_archive, write_archive
