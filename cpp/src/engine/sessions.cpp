@@ -21,8 +21,7 @@ SessionEntry* Engine::Storage::find(std::uint64_t verifier, std::uint32_t reques
 }
 
 void Engine::Storage::index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry) {
-  if (entry.queued) return account(entry);
-  if (entry.session.index_text(kInlineTokens) > 0) {
+  if (!entry.queued && entry.session.index_text(kInlineTokens) > 0) {
     jobs.push_back({verifier, request, entry.session.epoch(), nullptr});
     entry.queued = true;
     progress.job_added();
