@@ -1,49 +1,21 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "draftd/engine.h"
+#include "one_namespace.h"
 #include "sealed.h"
-#include "verifier.h"
 
 namespace draftd::testing {
 namespace {
-
-HistoryKey own() { return {0, ""}; }
-HistoryKey of_team() { return {0, "team"}; }
-
-RequestOptions sharing_with(const std::string& group) {
-  RequestOptions options;
-  options.share = Share::kGroup;
-  options.group = group;
-  return options;
-}
-
-RequestOptions sharing_nothing() {
-  RequestOptions options;
-  options.share = Share::kNothing;
-  return options;
-}
 
 // What a request with this prompt is drafted.
 Tail draft(Engine& engine, std::span<const Token> prompt, const RequestOptions& options = sharing_nothing()) {
   Verifier reader(engine, 99);
   reader.open(1, prompt, options);
   return reader.step(1, static_cast<std::uint32_t>(prompt.size()), {}, 8);
-}
-
-std::vector<std::vector<Token>> texts_of(const HistoryDocuments& documents) {
-  std::vector<std::vector<Token>> texts;
-  std::int64_t begin = 0;
-  for (const std::int64_t end : documents.document_end) {
-    texts.emplace_back(documents.tokens.begin() + begin, documents.tokens.begin() + end);
-    begin = end;
-  }
-  return texts;
 }
 
 // Adds up what is drained, in tokens by label.
@@ -53,30 +25,6 @@ void drain(Engine& engine, std::map<std::string, std::size_t>& tokens) {
     for (std::size_t i = 0; i < texts.size(); ++i) tokens[documents.labels[i]] += texts[i].size();
   }
 }
-
-struct OneNamespace {
-  explicit OneNamespace(EngineLimits limits = kAmple) : engine(limits, false) { engine.create_namespace(); }
-  void share(std::span<const Token> output, const std::string& label, std::int64_t time = 0,
-             const RequestOptions& options = {}) {
-    writer.share(1, output, options, label, time);
-    engine.index_slice(SIZE_MAX);
-  }
-  // Of a history that has something to freeze.
-  HistoryDocuments freeze(const HistoryKey& key = own()) {
-    auto frozen = engine.freeze_history(key);
-    if (!frozen) throw std::logic_error("nothing to freeze");
-    return *std::move(frozen);
-  }
-  HistoryState state(const HistoryKey& key = own()) const {
-    for (HistoryState& state : engine.histories()) {
-      if (state.history.group == key.group) return state;
-    }
-    throw std::out_of_range("no history of group " + key.group);
-  }
-
-  Engine engine;
-  Verifier writer{engine, 1};
-};
 
 }  // namespace
 
@@ -209,89 +157,6 @@ BOOST_AUTO_TEST_CASE(a_cursor_into_a_head_that_was_frozen_or_dropped_equals_a_fr
   }
 }
 
-BOOST_AUTO_TEST_CASE(memory_pressure_drops_heads_and_no_segment) {
-  EngineLimits limits = kAmple;
-  limits.memory = 1 << 20;
-  OneNamespace one(limits);
-  for (const char* const group : {"", "team"}) {
-    const RequestOptions options = *group == '\0' ? RequestOptions{} : sharing_with(group);
-    one.share(ascending(10, 100), "sealed", 0, options);
-    const HistoryKey key{0, group};
-    one.freeze(key);
-    one.engine.publish_history(key, {sealed({ascending(10, 100)})}, true, 0.0);
-    one.share(ascending(500, 100), "in the head", 0, options);
-  }
-  Verifier hungry(one.engine, 2);
-  hungry.open(1, ascending(0, 14'000));
-  hungry.open(2, ascending(0, 14'000));
-  hungry.open(3, ascending(0, 14'000));
-  one.engine.index_slice(SIZE_MAX);
-  for (const char* const group : {"", "team"}) {
-    BOOST_CHECK_EQUAL(one.state({0, group}).segments, 1U);
-    BOOST_CHECK_EQUAL(one.state({0, group}).head_tokens, 0U);
-  }
-}
-
-BOOST_AUTO_TEST_CASE(without_a_keeper_the_older_head_is_dropped_and_counted) {
-  EngineLimits limits = kAmple;
-  limits.history = 1 << 18;
-  OneNamespace one(limits);
-  std::size_t shared = 0;
-  for (Token document = 0; document < 500; ++document) {
-    one.share(ascending(document * 1000, 100), std::to_string(document));
-    shared += 100;
-    BOOST_REQUIRE_LE(one.engine.statistics().history.bytes, limits.history);
-  }
-  const EngineStatistics statistics = one.engine.statistics();
-  BOOST_CHECK_GT(statistics.forgotten_tokens, 0U);
-  BOOST_CHECK_EQUAL(statistics.forgotten_tokens + statistics.history.tokens, shared);
-  // What was never sealed is handed out oldest first, whole.
-  const HistoryDocuments older = one.freeze();
-  BOOST_CHECK_EQUAL(older.generation + 1, one.state().generation);
-  one.engine.publish_history(own(), {}, true, 0.0);
-  const HistoryDocuments newer = one.freeze();
-  BOOST_CHECK_EQUAL(newer.generation, older.generation + 1);
-  BOOST_CHECK_EQUAL(newer.labels.back(), "499");
-}
-
-BOOST_AUTO_TEST_CASE(a_head_that_outgrew_the_limit_is_not_mistaken_for_the_one_being_sealed) {
-  EngineLimits limits = kAmple;
-  limits.history = 1 << 18;
-  OneNamespace one(limits);
-  one.share(ascending(0, 100), "being sealed");
-  const HistoryDocuments frozen = one.freeze();
-  const std::uint64_t head = one.state().generation;
-  Token document = 1;
-  while (one.state().generation == head) one.share(ascending(1000 * document++, 100), "later");
-  one.engine.publish_history(own(), {sealed(texts_of(frozen))}, true, 0.0);
-  const HistoryDocuments next = one.freeze();
-  BOOST_CHECK_EQUAL(next.generation, head);
-}
-
-BOOST_AUTO_TEST_CASE(segments_count_and_the_oldest_goes_first_over_the_limit) {
-  EngineLimits limits = kAmple;
-  limits.history = 1 << 20;
-  OneNamespace one(limits);
-  SegmentSet segments;
-  std::size_t segment_tokens = 0;
-  for (Token document = 0; document < 4; ++document) {
-    one.share(ascending(10'000 * document, 2000), "request");
-    const HistoryDocuments frozen = one.freeze();
-    segments.push_back(sealed(texts_of(frozen)));
-    segment_tokens += frozen.tokens.size();
-    one.engine.publish_history(own(), segments, true, 0.0);
-  }
-  BOOST_CHECK_EQUAL(one.state().segments, 4U);
-  BOOST_CHECK_EQUAL(one.engine.statistics().history.tokens, segment_tokens);
-
-  for (Token document = 4; one.state().segments > 1; ++document) {
-    one.share(ascending(10'000 * document, 2000), "request");
-    BOOST_REQUIRE_LE(one.engine.statistics().history.bytes, limits.history);
-    BOOST_REQUIRE_LT(document, 1000);
-  }
-  BOOST_CHECK_GE(one.engine.statistics().forgotten_tokens, 3 * 2000U);
-}
-
 BOOST_AUTO_TEST_CASE(forgotten_requests_leave_nothing_behind) {
   OneNamespace one;
   const auto forget = [&](std::uint32_t name_space) {
@@ -299,12 +164,11 @@ BOOST_AUTO_TEST_CASE(forgotten_requests_leave_nothing_behind) {
   };
   one.writer.open(1, {}, {}, "secret");
   one.writer.step(1, 0, ascending(0, 10), 0);
-  BOOST_CHECK_EQUAL(forget(1), 0U);
-  BOOST_CHECK_EQUAL(forget(0), 1U);
-  BOOST_CHECK_EQUAL(forget(0), 0U);
+  BOOST_CHECK(forget(1).empty());
+  for (int asked = 0; asked < 2; ++asked) BOOST_CHECK(forget(0).contains("secret"));
   one.writer.close(1);
   one.writer.share(1, ascending(100, 10), {}, "secret");  // closed, not yet shared
-  BOOST_CHECK_EQUAL(forget(0), 1U);
+  BOOST_CHECK(forget(0).contains("secret"));
   one.share(ascending(200, 10), "open");
   const auto drained = one.engine.drain_history();
   BOOST_REQUIRE_EQUAL(drained.size(), 1U);
@@ -376,30 +240,6 @@ BOOST_AUTO_TEST_CASE(a_generation_restored_over_two_heads_is_that_of_the_newer) 
   BOOST_CHECK_EQUAL(one.state().generation, 3U);
   BOOST_CHECK_GT(one.state().frozen_tokens, 0U);
   BOOST_CHECK_LT(one.freeze().generation, 3U);
-}
-
-BOOST_AUTO_TEST_CASE(a_group_that_was_evicted_comes_back_with_a_later_generation) {
-  EngineLimits limits = kAmple;
-  limits.memory = 1 << 20;
-  OneNamespace one(limits);
-  one.share(ascending(0, 10), "request", 0, sharing_with("team"));
-  one.freeze(of_team());
-  const std::uint64_t generation = one.state(of_team()).generation;
-  one.writer.now = 1.0;
-  while (one.engine.histories().size() > 1) {
-    one.writer.now += 1.0;
-    one.share(ascending(0, 5000), "request");
-  }
-  BOOST_CHECK_GT(one.engine.statistics().forgotten_tokens, 0U);
-  one.share(ascending(0, 10), "request", 0, sharing_with("team"));
-  BOOST_CHECK_GT(one.state(of_team()).generation, generation);
-}
-
-BOOST_AUTO_TEST_CASE(labels_count) {
-  OneNamespace one;
-  const std::size_t before = one.engine.statistics().history.bytes;
-  one.share(ascending(0, 1), std::string(100'000, 'x'));
-  BOOST_CHECK_GE(one.engine.statistics().history.bytes, before + 100'000);
 }
 
 BOOST_AUTO_TEST_CASE(draining_sealing_and_deleting_may_run_beside_steps_and_indexing) {

@@ -113,11 +113,7 @@ class HistoryKeeper:
         Raises OverLimit, LoaderError."""
         owner = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
         with self._workshop.turn:
-            forgotten = [
-                request_id
-                for request_id in selection.request_ids or ()
-                if self._engine.forget_requests(owner, selection.group, [request_id])
-            ]
+            forgotten = self._engine.forget_requests(owner, selection.group, selection.request_ids or ())
             # What was closed before is in a head now, where it is found.
             if not self._engine.settle(SETTLE_SECONDS):
                 raise LoaderError(f"finished requests were not indexed within {SETTLE_SECONDS:.0f} s; try again")

@@ -9,6 +9,7 @@ from pathlib import Path
 from draftd.corpora.collection import Collection
 from draftd.corpora.restoring import Restorer
 from draftd.corpora.segments import Held
+from draftd.corpora.tokenizers import fingerprint_of
 from draftd.ingest import IngestError, KnownTokenizer
 from draftd.storage import (
     Bytes,
@@ -120,10 +121,10 @@ def _refuse_unfit(manifests: Sequence[Manifest]) -> None:
 
 def _refuse_tokenizers(manifests: Sequence[Manifest], tokenizers: Sequence[KnownTokenizer]) -> None:
     for manifest in manifests:
-        known = next((each for each in tokenizers if each.serves(manifest.tenant, manifest.model)), None)
+        known = fingerprint_of(manifest.tenant, manifest.model, tokenizers)
         for stated in manifest.tokenizers:
-            if known is not None and stated not in (None, known.fingerprint):
+            if known is not None and stated not in (None, known):
                 raise IngestError(
                     f"import: {manifest} is of tokenizer {stated}; tenant {manifest.tenant!r} and model "
-                    f"{manifest.model!r} have {known.fingerprint}"
+                    f"{manifest.model!r} have {known}"
                 )

@@ -53,7 +53,7 @@ class CorpusRegistry:
                 if mode is Mode.CREATE:
                     self._being_created.discard(opened.key)
 
-    def put(self, opened: Opened, fresh: Fresh, mode: Mode, source: str) -> Collection:
+    def put(self, opened: Opened, fresh: Fresh, mode: Mode, source: str) -> None:
         """Adds a segment to a corpus, or makes one of it: durable and visible on return. Raises IngestError.
 
         What comes from a configured `source` replaces what came from there before."""
@@ -61,7 +61,8 @@ class CorpusRegistry:
             with self._creating:
                 collection = self.all().get(opened.key)
                 if collection is None:
-                    return self._create(opened, fresh, source)
+                    self._create(opened, fresh, source)
+                    return
             if mode is Mode.CREATE and not source:
                 raise exists_already(opened.key)
             if source and collection.folder.manifest.tokenizers != opened.tokenizers:
@@ -71,7 +72,7 @@ class CorpusRegistry:
                 change = partial(collection.replace, collection.held) if source else collection.add
                 if change(fresh, source=source):
                     collection.publish()
-                    return collection
+                    return
             # Otherwise it was removed meanwhile, and is among the corpora no more.
 
     def remove(self, key: CorpusKey, tokenizer: str | None) -> int:
@@ -98,7 +99,11 @@ class CorpusRegistry:
     def get(self, key: CorpusKey, tokenizer: str | None) -> Collection:
         """`tokenizer`, if stated, must be one of its own. Raises IngestError."""
         with self._lock:
-            return self._get(key, tokenizer)
+            collection = self._corpora.get(key)
+            if collection is None or tokenizer not in (None, *collection.folder.manifest.tokenizers):
+                state = "is still being loaded" if key in self._being_created else "does not exist"
+                raise IngestError(f"corpus {key} {state}")
+            return collection
 
     def discard(self, key: CorpusKey) -> None:
         """Takes back a `restore`; what is on the disk stays."""
@@ -140,7 +145,7 @@ class CorpusRegistry:
             )
             raise IngestError(f"corpus {opened.key} is of tokenizer {have}; the documents are of {given}")
 
-    def _create(self, opened: Opened, fresh: Fresh, source: str) -> Collection:
+    def _create(self, opened: Opened, fresh: Fresh, source: str) -> None:
         held = fresh.held_as(fresh_segment_name())
         manifest = Manifest(
             kind="corpus",
@@ -163,14 +168,6 @@ class CorpusRegistry:
             except BaseException:
                 self.remove(opened.key, None)
                 raise
-        return collection
-
-    def _get(self, key: CorpusKey, tokenizer: str | None) -> Collection:
-        collection = self._corpora.get(key)
-        if collection is None or tokenizer not in (None, *collection.folder.manifest.tokenizers):
-            state = "is still being loaded" if key in self._being_created else "does not exist"
-            raise IngestError(f"corpus {key} {state}")
-        return collection
 
     def _view(self, key: CorpusKey, namespaces: Sequence[Namespace]) -> CorpusView:
         return CorpusView(self._publisher, namespaces, key.corpus_id)

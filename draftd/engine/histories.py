@@ -77,8 +77,8 @@ class Histories:
             now=self._clock(),
         )
 
-    def forget_requests(self, owner: Namespace, group: str | None, request_ids: Sequence[str]) -> int:
-        """Open requests of these ids, and closed ones that are not shared yet, leave nothing behind; how many.
+    def forget_requests(self, owner: Namespace, group: str | None, request_ids: Sequence[str]) -> set[str]:
+        """Open requests of these ids, and closed ones that are not shared yet, leave nothing behind; whose there are.
 
         Those of the owner's model and adapter; with a tokenizer stated, only its own; with a group, only those that
         would leave it to that group's history ("": to the namespace's own). What they shared before is in a head or a

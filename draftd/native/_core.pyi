@@ -281,8 +281,8 @@ class Engine:
     ) -> None:
         """Adds documents that were drained in an earlier life. RuntimeError when some of this life wait to be
         drained, ValueError for columns that don't fit together."""
-    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> int:
-        """Requests with these labels leave nothing behind; returns how many."""
+    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> set[str]:
+        """Requests with these labels leave nothing behind; returns the labels of which there are any."""
 
 def catalogue() -> dict[str, dict[str, int]]:
     """The codes the core uses, by enum and name."""

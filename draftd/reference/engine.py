@@ -287,7 +287,7 @@ class Engine(Histories):
         entry.queued = entry.own.unindexed > 0
         return worked, not entry.queued
 
-    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> int:
+    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> set[str]:
         homes = [self._namespaces[number] for number in namespaces]
         closed = [job for job in self._jobs if isinstance(job, ShareJob)]
         requests: list[Entry | ShareJob] = [*self._entries.values(), *closed]
@@ -296,10 +296,9 @@ class Engine(Histories):
             for request in requests
             if request.namespace in homes and request.label in labels and group in (None, request.group)
         ]
-        forgotten = [request for request in named if not request.forgotten]
-        for request in forgotten:
+        for request in named:
             request.forgotten = True
-        return len(forgotten)
+        return {request.label for request in named}
 
     def expire(self, now: float) -> int:
         oldest = now - self._session_ttl

@@ -136,10 +136,11 @@ class Engine {
   // head has documents that were not drained: restore before requests are served.
   void restore_history(const HistoryDocuments& documents, double now);
   // Requests with these labels, open or closed, leave nothing behind from now
-  // on; returns how many. With a group: those that would leave it to that
-  // group's history, or for "" to the namespace's own.
-  std::size_t forget_requests(std::span<const std::uint32_t> name_spaces, const std::optional<std::string>& group,
-                              const std::unordered_set<std::string>& labels);
+  // on; returns the labels of which there are any, also when asked again. With a group: those that would leave it to
+  // that group's history, or for "" to the namespace's own.
+  std::unordered_set<std::string> forget_requests(std::span<const std::uint32_t> name_spaces,
+                                                  const std::optional<std::string>& group,
+                                                  const std::unordered_set<std::string>& labels);
 
   // Indexing behind the steps. A ticket stands for all text taken so far.
   std::uint64_t ticket() const;

@@ -41,8 +41,6 @@ class Segment {
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  // Unlike any other index of this process; an address may be used again.
-  std::uint64_t identity() const;
   std::size_t tokens() const;
   std::size_t documents() const;
   std::size_t distinct_tokens() const;

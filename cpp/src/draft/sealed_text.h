@@ -1,7 +1,8 @@
 // Sealed text as one growing tree sees it: the occurrences nearest to the
 // request's text, and what follows them. A node stands at those that agree with
 // the path to it too. What the text itself did not come near is not searched
-// for again: over 13 workloads a fresh search for every node gains nothing.
+// for again: over 13 workloads a fresh search for every node loses 0.3 % of
+// emitted tokens, for short contexts mostly blur, and takes twice the time.
 #pragma once
 
 #include <array>

@@ -176,17 +176,18 @@ void Engine::restore_history(const HistoryDocuments& documents, double now) {
   }
 }
 
-std::size_t Engine::forget_requests(std::span<const std::uint32_t> name_spaces, const std::optional<std::string>& group,
-                                    const std::unordered_set<std::string>& labels) {
+std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uint32_t> name_spaces,
+                                                        const std::optional<std::string>& group,
+                                                        const std::unordered_set<std::string>& labels) {
   Storage& s = *storage_;
-  std::size_t requests = 0;
+  std::unordered_set<std::string> found;
   const auto forget = [&](SessionEntry& entry) {
     const RequestOptions& options = entry.session.options();
     const std::string& history = options.share == Share::kGroup ? options.group : kOwnHistory;
     const bool named = std::find(name_spaces.begin(), name_spaces.end(), entry.name_space) != name_spaces.end();
-    if (!named || (group && *group != history) || entry.forgotten || !labels.contains(entry.label)) return;
+    if (!named || (group && *group != history) || !labels.contains(entry.label)) return;
     entry.forgotten = true;
-    ++requests;
+    found.insert(entry.label);
   };
   const std::scoped_lock guard(s.lock);
   for (auto& [incarnation, verifier] : s.verifiers) {
@@ -195,7 +196,7 @@ std::size_t Engine::forget_requests(std::span<const std::uint32_t> name_spaces, 
   for (Job& job : s.jobs) {
     if (job.closed) forget(*job.closed);
   }
-  return requests;
+  return found;
 }
 
 }  // namespace draftd

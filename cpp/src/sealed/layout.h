@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "segments are little-e
 inline constexpr std::uint32_t kSeparatorSymbol = 0;
 
 // One key for each so many entries.
-inline constexpr std::size_t kEntriesPerKey = 16;
+inline constexpr std::uint32_t kEntriesPerKey = 16;
 
 // Number i of an array of `width`-bit numbers, width <= 32. Reads up to 8 bytes
 // behind it, which every packed section has.

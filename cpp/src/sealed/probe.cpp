@@ -87,8 +87,8 @@ class Neighbours {
 
 // The entries among which the place is: numbers [first, last).
 std::pair<std::uint32_t, std::uint32_t> Probe::block() const {
-  const std::uint32_t begin = first == 0 ? 0 : (first - 1) * kSampling;
-  return {begin, std::min(begin + kSampling, static_cast<std::uint32_t>(segment->entry_count))};
+  const std::uint32_t begin = first == 0 ? 0 : (first - 1) * kEntriesPerKey;
+  return {begin, std::min(begin + kEntriesPerKey, static_cast<std::uint32_t>(segment->entry_count))};
 }
 
 // These and their neighbours: what is looked at mostly.

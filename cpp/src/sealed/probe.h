@@ -11,8 +11,6 @@
 
 namespace draftd {
 
-inline constexpr std::uint32_t kSampling = kEntriesPerKey;
-
 inline void prefetch_symbols(const Segment::Layout& segment, std::uint32_t slot) {
   __builtin_prefetch(segment.text + std::uint64_t{slot} * segment.width / 8);
 }

@@ -118,7 +118,7 @@ void NearestSearch::Storage::narrow_by_keys() {
 
 // Stage 2: of these, how many stand before the context.
 void NearestSearch::Storage::narrow_by_text() {
-  const auto middle = [](const Probe& probe) { return (probe.first + probe.count / 2) * kSampling; };
+  const auto middle = [](const Probe& probe) { return (probe.first + probe.count / 2) * kEntriesPerKey; };
   select([&](Probe& probe) {
     if (probe.count > 0) prefetch_entry(*probe.segment, middle(probe));
     return probe.count > 0;

@@ -10,7 +10,6 @@ namespace draftd {
 Segment::Segment(std::unique_ptr<const Storage> storage) : storage_(std::move(storage)) {}
 Segment::~Segment() = default;
 
-std::uint64_t Segment::identity() const { return storage_->identity; }
 std::size_t Segment::tokens() const { return storage_->layout.entry_count; }
 std::size_t Segment::documents() const { return storage_->document_ends.size(); }
 std::size_t Segment::distinct_tokens() const { return storage_->distinct_tokens; }

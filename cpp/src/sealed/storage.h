@@ -8,7 +8,6 @@
 
 #include "draftd/segment.h"
 #include "sealed/layout.h"
-#include "support/identity.h"
 #include "support/mapped_file.h"
 
 namespace draftd {
@@ -16,7 +15,6 @@ namespace draftd {
 struct Segment::Storage {
   explicit Storage(const std::string& file_path) : path(file_path), file(file_path) {}
 
-  std::uint64_t identity = next_identity();
   std::string path;
   MappedFile file;
   Layout layout{};

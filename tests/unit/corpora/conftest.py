@@ -10,13 +10,20 @@ import pytest
 
 from draftd.config import Settings
 from draftd.corpora import CorpusLibrary
-from draftd.ingest import Ack, Cancellation, CorpusKey, Loaded, LoadRequest, LoadUpload, Mode, Progress
+from draftd.ingest import Ack, Cancellation, CorpusKey, Loaded, LoadRequest, LoadUpload, Mode, Progress, Selection
 from draftd.wire import Namespace
 from tests.unit.corpora.loader_here import LoaderHere
 from tests.unit.corpora.recording import RecordingEngine
 
 NAMESPACE = Namespace("acme", "m")
 Documents = dict[str, list[int]]  # token ids by label
+SMALL = {"limits": {"namespace_bytes": 1 << 20, "tenant_bytes": 1 << 21, "process_bytes": 1 << 23}}
+
+
+def ids(*names: str, **fields: object) -> Selection:
+    return Selection.model_validate(
+        {"tenant": "acme", "model": "m", "corpus_id": "docs", "document_ids": names or None} | fields
+    )
 
 
 class Shelf:

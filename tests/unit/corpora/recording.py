@@ -100,10 +100,10 @@ class RecordingEngine:
     def settle(self, timeout: float) -> bool:
         return True
 
-    def forget_requests(self, owner: Namespace, group: str | None, request_ids: Sequence[str]) -> int:
+    def forget_requests(self, owner: Namespace, group: str | None, request_ids: Sequence[str]) -> set[str]:
         found = self.unshared & set(request_ids)
         self.unshared -= found
-        return len(found)
+        return found
 
     def finish(self, namespace: Namespace, tokens: list[int], label: str = "", time: int = 0, group: str = "") -> None:
         history = self._history(namespace, group)

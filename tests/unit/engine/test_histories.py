@@ -91,9 +91,9 @@ def test_only_the_owners_requests_are_forgotten(engine: Engine) -> None:
     with LocalClient(engine, ACME) as acme, LocalClient(engine, RIVAL) as rival:
         requests = [client.open("cmpl-1", [1], wait=True) for client in (acme, rival)]
         for other in (Namespace("nobody"), replace(ACME, model="other"), replace(ACME, adapter="other")):
-            assert engine.forget_requests(other, None, ["cmpl-1"]) == 0
-        assert engine.forget_requests(ACME, "a group", ["cmpl-1"]) == 0
-        assert engine.forget_requests(ACME, None, ["cmpl-1", "cmpl-2"]) == 1
+            assert engine.forget_requests(other, None, ["cmpl-1"]) == set()
+        assert engine.forget_requests(ACME, "a group", ["cmpl-1"]) == set()
+        assert engine.forget_requests(ACME, None, ["cmpl-1", "cmpl-2"]) == {"cmpl-1"}
         for request in requests:
             request.commit([2, 3])
             request.close()
