@@ -122,6 +122,7 @@ class CorpusLibrary:
     ) -> Loaded:
         """All or nothing. Raises IngestError, OverLimit, LoaderError, Cancelled, or what the engine raises."""
         loaded = self._load(request, on_progress, cancelled, source="")
+        # Not before: the engine may refuse to show a new corpus, which is then taken back from the disk.
         on_ack(Ack.DURABLE)
         on_ack(Ack.VISIBLE)
         return loaded

@@ -20,7 +20,7 @@ class State(StrEnum):
     WAITING = "waiting"  # for other loads
     READING = "reading"  # parsing, tokenizing, checking
     BUILDING = "building"  # sorting and writing the segment
-    DURABLE = "durable"  # on disk; about to be visible
+    DURABLE = "durable"  # on disk, and about to end
     DONE = "done"  # drafts use it
     FAILED = "failed"
     CANCELLED = "cancelled"
