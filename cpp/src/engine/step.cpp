@@ -67,7 +67,8 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
                          : entry->session.allowance(std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes));
     s.reasons.push_back(allowed.reason);
     if (allowed.reason == Reason::kNotEmpty) {
-      s.wish_for(*entry, allowed.nodes, now);
+      s.namespaces[entry->name_space]->mark_used(entry->session.options(), now);
+      s.wish_for(*entry, allowed.nodes);
       asked += allowed.nodes;
     }
   }

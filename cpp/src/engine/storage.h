@@ -40,6 +40,32 @@ struct Corpus {
 struct NamespaceState {
   explicit NamespaceState(std::size_t history_limit) : history(history_limit, History::kFirstGeneration) {}
 
+  // What a request may read beside its own text, in the order in which equally
+  // long contexts are preferred. Nothing else of a namespace reaches a draft.
+  template <typename OnHistory>
+  void each_history(const RequestOptions& options, const OnHistory& on_history) const {
+    if (!options.reads_history) return;
+    on_history(history, Source::kSharedHistory);
+    const auto group = groups.find(options.group);
+    if (group != groups.end()) on_history(group->second.history, Source::kGroupHistory);
+  }
+  template <typename OnCorpus>
+  void each_corpus(const RequestOptions& options, const OnCorpus& on_corpus) const {
+    if (!options.corpora) {
+      for (const auto& [number, corpus] : corpora) on_corpus(number, corpus);
+      return;
+    }
+    for (const std::uint32_t number : *options.corpora) {
+      if (const auto corpus = corpora.find(number); corpus != corpora.end()) on_corpus(number, corpus->second);
+    }
+  }
+  // The histories that such a request reads are used now.
+  void mark_used(const RequestOptions& options, double now) {
+    if (!options.reads_history) return;
+    last_used = now;
+    if (const auto group = groups.find(options.group); group != groups.end()) group->second.last_used = now;
+  }
+
   History history;
   double last_used = 0;
   std::map<std::string, GroupHistory> groups;
@@ -144,7 +170,7 @@ struct Engine::Storage {
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
 
   // wishes.cpp
-  void wish_for(SessionEntry& entry, std::uint32_t nodes, double now);
+  void wish_for(SessionEntry& entry, std::uint32_t nodes);
   void read_corpora(SessionEntry& entry);
   void judge_fits();
 

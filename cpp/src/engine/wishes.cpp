@@ -28,10 +28,10 @@ Fill fill_of(const History& history) {
 
 // Own text, history, group history, corpora: the order in which equally long
 // contexts are preferred, of live text before those of sealed text.
-void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes, double now) {
+void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   Session& session = entry.session;
   const RequestOptions& options = session.options();
-  NamespaceState& home = *namespaces[entry.name_space];
+  const NamespaceState& home = *namespaces[entry.name_space];
   const std::size_t first_live = live.size();
   const std::size_t first_sealed = sealed.size();
   const auto read_head = [&](const Index& index, Source kind) {
@@ -44,15 +44,7 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes, double 
   };
 
   live.push_back({&session.own_index(), Source::kOwnText, session.own_cursor()});
-  if (options.reads_history) {
-    home.last_used = now;
-    read(home.history, Source::kSharedHistory);
-    const auto group = home.groups.find(options.group);
-    if (group != home.groups.end()) {
-      group->second.last_used = now;
-      read(group->second.history, Source::kGroupHistory);
-    }
-  }
+  home.each_history(options, read);
   read_corpora(entry);
 
   DraftWish wish;
@@ -73,17 +65,10 @@ void Engine::Storage::read_corpora(SessionEntry& entry) {
   const NamespaceState& home = *namespaces[entry.name_space];
   const std::size_t first = sealed.size();
   std::array<std::uint64_t, kMaxSources> identities;
-  const auto read = [&](const Corpus& corpus) {
+  home.each_corpus(session.options(), [&](std::uint32_t, const Corpus& corpus) {
     identities[sealed.size() - first] = corpus.identity;
     sealed.push_back({corpus.segments.get(), Source::kCorpus});
-  };
-  if (const auto& named = session.options().corpora) {
-    for (const std::uint32_t number : *named) {
-      if (const auto corpus = home.corpora.find(number); corpus != home.corpora.end()) read(corpus->second);
-    }
-  } else {
-    for (const auto& [number, corpus] : home.corpora) read(corpus);
-  }
+  });
 
   const std::size_t count = sealed.size() - first;
   if (count < 2) return;
