@@ -32,6 +32,7 @@ MOST_CERTAIN = 0.999
 REACH_EVERY, REACH_SAMPLES = 4, 4
 CORPUS = 3  # source codes
 FILL = 4
+NO_LIMIT = 2**32 - 1
 
 
 class Level(Protocol):
@@ -82,6 +83,15 @@ class Counted(Protocol):
 
 
 @dataclass(frozen=True)
+class Policy:
+    """What a request says about the shape of its trees."""
+
+    max_depth: int = NO_LIMIT
+    max_breadth: int = NO_LIMIT  # children of one node
+    min_survival: float = 0.0  # the batch's counts too, the higher of the two
+
+
+@dataclass(frozen=True)
 class Wish:
     """What one request of a batch wants."""
 
@@ -93,6 +103,11 @@ class Wish:
     vocabulary: int = 2**31 - 1
     max_nodes: int = 0
     chain: bool = False
+    policy: Policy = Policy()
+
+    @property
+    def max_breadth(self) -> int:
+        return 1 if self.chain else self.policy.max_breadth
 
 
 @dataclass
@@ -204,7 +219,7 @@ class Growth:
 
     def __init__(self, wish: Wish, min_survival: float) -> None:
         self.wish = wish
-        self.min_survival = min_survival
+        self.min_survival = max(min_survival, wish.policy.min_survival)
         self.tree = Tree()
         self.cut_by_threshold = False
         self._proposed = 0
@@ -225,27 +240,36 @@ class Growth:
         self.tree.parents.append(parent)
         self.tree.survival.append(-negative)
         self.tree.source.append(source)
-        if self.wish.chain:
-            self._heap.clear()
         if token not in self.wish.stop_ids:
             self._expand(len(self.tree.tokens) - 1, -negative)
 
     def _expand(self, node: int, survival: float) -> None:
         wish, path = self.wish, self.tree.path(node)
+        if len(path) == wish.policy.max_depth:
+            return
         text = [*wish.text, *path]
         contexts = [context for code, index in wish.live for context in live_contexts(code, index, text)]
         for (code, nearest), trust in self._sealed:
             contexts += sealed_contexts(code, nearest, trust, path)
         evidence = gather(contexts)
         worthwhile = 1.0 / (3.0 * wish.max_nodes)
-        for token, (probability, source) in score(evidence, wish.fill, worthwhile, survival).items():
-            if token >= wish.vocabulary:
-                continue
-            reached = survival * min(probability, MOST_CERTAIN)
-            if reached < self.min_survival:
-                self.cut_by_threshold = True
-                continue
-            heapq.heappush(self._heap, (-reached, self._proposed, token, node, source))
+        candidates = score(evidence, wish.fill, worthwhile, survival)
+        self._propose(
+            node,
+            [
+                (survival * min(probability, MOST_CERTAIN), token, source)
+                for token, (probability, source) in candidates.items()
+                if token < wish.vocabulary
+            ],
+        )
+
+    def _propose(self, parent: int, children: list[tuple[float, int, int]]) -> None:
+        """Children as (survival, token, source), in the order first seen: the likeliest may be taken later."""
+        surviving = [child for child in children if child[0] >= self.min_survival]
+        self.cut_by_threshold |= len(surviving) < len(children)
+        surviving.sort(key=lambda child: -child[0])
+        for survival, token, source in surviving[: self.wish.max_breadth]:
+            heapq.heappush(self._heap, (-survival, self._proposed, token, parent, source))
             self._proposed += 1
 
 

@@ -38,6 +38,13 @@ struct Fill {
   std::uint32_t distinct = 0;  // different ones
 };
 
+// What a request says about the shape of its trees.
+struct DraftPolicy {
+  std::uint32_t max_depth = UINT32_MAX;    // nodes on one path, at least 1
+  std::uint32_t max_breadth = UINT32_MAX;  // children of one node, at least 1
+  double min_survival = 0.0;               // nodes below are not drafted; the batch's counts too, the higher of the two
+};
+
 // What one request of a batch wants.
 struct DraftWish {
   std::span<const Token> text;  // the request's; its last kMaxMatch tokens are enough
@@ -47,7 +54,8 @@ struct DraftWish {
   std::span<const Token> stop_ids;  // drafted, but nothing below them
   Token vocabulary = INT32_MAX;     // ids from here on are not drafted
   std::uint32_t max_nodes = 0;
-  bool chain = false;
+  bool chain = false;  // one child for each node
+  DraftPolicy policy;
 };
 
 struct DraftNode {

@@ -21,13 +21,13 @@ double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
 // does one stage for all requests before the next and cache misses overlap.
 class Growth {
  public:
-  void begin(const DraftWish& wanted, NearestSearch& search);
+  void begin(const DraftWish& wanted, double min_survival, NearestSearch& search);
   // After the search: what the root is expanded from.
   void stand_at_root();
   // Stage 1: take the best proposal into the tree and find its cursors.
   void take();
   // Stage 2: propose its continuations.
-  void expand(double min_survival);
+  void expand();
 
   bool done() const { return nodes_.size() == wish_->max_nodes || frontier_.empty(); }
   const Frontier& frontier() const { return frontier_; }
@@ -44,7 +44,10 @@ class Growth {
   }
 
   const DraftWish* wish_;
+  std::uint32_t breadth_;  // most children of one node
+  double min_survival_;
   Frontier frontier_;
+  Frontier siblings_;  // candidates of one node that has more than `breadth_`
   std::vector<DraftNode> nodes_;
   std::vector<std::uint32_t> depths_;  // of the root and the nodes
   std::vector<Cursor> live_cursors_;   // of the root and the nodes, one for each live source
@@ -55,9 +58,11 @@ class Growth {
   bool cut_by_threshold_;
 };
 
-void Growth::begin(const DraftWish& wanted, NearestSearch& search) {
+void Growth::begin(const DraftWish& wanted, double min_survival, NearestSearch& search) {
   wish_ = &wanted;
-  frontier_.reset(wanted.chain ? std::min(wanted.max_nodes, 1U) : wanted.max_nodes);
+  breadth_ = wanted.chain ? 1 : wanted.policy.max_breadth;
+  min_survival_ = std::max(min_survival, wanted.policy.min_survival);
+  frontier_.reset(wanted.max_nodes);
   nodes_.clear();
   depths_.assign(1, 0);
   live_cursors_.resize((wanted.max_nodes + 1) * wanted.live.size());
@@ -80,14 +85,13 @@ void Growth::stand_at_root() {
 }
 
 void Growth::take() {
-  const Proposal taken = wish_->chain ? frontier_.best() : frontier_.pop();
-  if (wish_->chain) frontier_.reset(1);
+  const Proposal taken = frontier_.pop();
   nodes_.push_back({taken.token, taken.parent, taken.source, static_cast<float>(taken.survival)});
   survival_ = taken.survival;
   const auto above = static_cast<std::size_t>(taken.parent + 1);
   const std::size_t here = nodes_.size();
   depths_.push_back(depths_[above] + 1);
-  expanding_ = nodes_.size() < wish_->max_nodes &&
+  expanding_ = nodes_.size() < wish_->max_nodes && depths_[here] < wish_->policy.max_depth &&
                std::find(wish_->stop_ids.begin(), wish_->stop_ids.end(), taken.token) == wish_->stop_ids.end();
   if (!expanding_) return;
   for (std::size_t i = 0; i < wish_->live.size(); ++i) {
@@ -102,7 +106,7 @@ void Growth::take() {
   }
 }
 
-void Growth::expand(double min_survival) {
+void Growth::expand() {
   if (!expanding_) return;
   const double enough = worthwhile(wish_->max_nodes);
   const std::size_t here = nodes_.size();
@@ -117,15 +121,19 @@ void Growth::expand(double min_survival) {
   if (survival_ * blend.unclaimed() >= enough) blend.add(wish_->fill);
 
   const auto parent = static_cast<std::int16_t>(static_cast<int>(here) - 1);
+  const bool too_many = blend.size() > breadth_;
+  if (too_many) siblings_.reset(breadth_);
+  Frontier& proposed = too_many ? siblings_ : frontier_;
   for (std::size_t i = 0; i < blend.size(); ++i) {
     if (blend.token(i) >= wish_->vocabulary) continue;
     const double reached = survival_ * std::min(blend.probability(i), kMostCertain);
-    if (reached >= min_survival) {
-      frontier_.push({reached, blend.token(i), parent, blend.source(i)});
+    if (reached >= min_survival_) {
+      proposed.push({reached, blend.token(i), parent, blend.source(i)});
     } else {
       cut_by_threshold_ = true;
     }
   }
+  while (too_many && !siblings_.empty()) frontier_.push(siblings_.pop());
 }
 
 }  // namespace
@@ -148,20 +156,20 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   growing.clear();
   storage_->search.clear();
   for (std::uint32_t i = 0; i < wishes.size(); ++i) {
-    growths[i].begin(wishes[i], storage_->search);
+    growths[i].begin(wishes[i], min_survival, storage_->search);
     wanted += wishes[i].max_nodes;
   }
   storage_->search.run();
   for (std::uint32_t i = 0; i < wishes.size(); ++i) {
     growths[i].stand_at_root();
-    growths[i].expand(min_survival);
+    growths[i].expand();
     if (!growths[i].done()) growing.push_back(i);
   }
 
   if (budget >= wanted) {
     while (!growing.empty()) {
       for (const std::uint32_t i : growing) growths[i].take();
-      for (const std::uint32_t i : growing) growths[i].expand(min_survival);
+      for (const std::uint32_t i : growing) growths[i].expand();
       std::erase_if(growing, [&](std::uint32_t i) { return growths[i].done(); });
     }
     return;
@@ -179,7 +187,7 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
     std::pop_heap(growing.begin(), growing.end(), less_likely);
     Growth& growth = growths[growing.back()];
     growth.take();
-    growth.expand(min_survival);
+    growth.expand();
     if (growth.done()) {
       growing.pop_back();
     } else {
