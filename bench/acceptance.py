@@ -19,6 +19,7 @@ from rich.table import Table
 from bench.text import add_traces_option
 from draftd.demo.sample import trace_files
 from draftd.replay.command import replay_file
+from draftd.replay.options import ReplayOptions
 from draftd.replay.result import ReplayResult, geometric_mean
 from draftd.replay.sessions import in_process
 from draftd.replay.traces import workload_name
@@ -55,7 +56,7 @@ def compare(result: ReplayResult, figures: dict[str, dict[str, float]], emitted:
 
 def replayed(path: Path, budget: int) -> ReplayResult:
     with in_process(workload_name(path), corpora={}) as client:
-        return replay_file(path, client, budget=budget)
+        return replay_file(path, client, ReplayOptions(budget=budget))
 
 
 def comparison_table(comparisons: list[Comparison], budget: int) -> Table:

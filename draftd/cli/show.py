@@ -19,6 +19,10 @@ def replay(
         int | None, typer.Option(min=1, help="Most drafted nodes of a step; 16 if none is given.")
     ] = None,
     mean_budget: Annotated[int | None, typer.Option(min=1, help="Most drafted nodes of a step on average.")] = None,
+    min_survival: Annotated[float, typer.Option(min=0, max=1, help="Nodes less likely than this are not drafted.")] = 0,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Requests under way at once; of one session never more than one.")
+    ] = 1,
     shape: Annotated[Literal["tree", "chain"], typer.Option(help="Shape of the drafts.")] = "tree",
     share: Annotated[
         Literal["outputs", "all", "none"], typer.Option(help="What later requests may draft from.")
@@ -30,20 +34,19 @@ def replay(
 ) -> None:
     """Replay recorded traffic and print what each verify step yields."""
     from draftd.ingest import IngestError, LoaderError
-    from draftd.replay import ReplayError, TraceError, run
+    from draftd.replay import ReplayError, ReplayOptions, TraceError, run
 
     # ValueError: an argument that a client can't mean, or text that can't be sent. RecursionError: nested too deep.
     with failing_on(IngestError, LoaderError, ReplayError, TraceError, ValueError, RecursionError):
-        run(
-            files,
-            endpoint=endpoint,
+        options = ReplayOptions(
             budget=budget,
             mean_budget=mean_budget,
+            min_survival=min_survival,
+            concurrency=concurrency,
             shape=shape,
             share=share,
-            corpora=corpus or (),
-            json_file=json,
         )
+        run(files, options, endpoint=endpoint, corpora=corpus or (), json_file=json)
 
 
 def demo(quick: Annotated[bool, typer.Option("--quick", help="A tenth of the traffic.")] = False) -> None:

@@ -7,9 +7,9 @@ keeps the earliest occurrence of each n-gram in a table, which gives the same dr
 
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from draftd.replay.runner import TimedDraft
+from draftd.replay.runner import PlainDraft, TimedDrafts
 from draftd.replay.traces import RecordedRequest
 
 SHORTEST = 2
@@ -54,33 +54,41 @@ class NgramLookup:
 class NgramRequest:
     """A request under way, drafted for by lookup in its own text."""
 
-    def __init__(self, lookup: NgramLookup) -> None:
-        self._lookup = lookup
-
-    def step(self, tokens: Sequence[int], nodes: int, min_survival: float) -> TimedDraft:
-        """Lookup has no probabilities: `min_survival` changes nothing."""
-        del min_survival
-        started = time.perf_counter_ns()
-        self._lookup.extend(tokens)
-        draft = self._lookup.draft(nodes)
-        micros = (time.perf_counter_ns() - started) / 1000
-        content = array("i", draft).tobytes()
-        return TimedDraft(draft, range(-1, len(draft) - 1), content, micros, round_trip_micros=None)
+    def __init__(self, drafter: "NgramDrafter", lookup: NgramLookup) -> None:
+        self._drafter = drafter
+        self.lookup = lookup
 
     def finish(self, tokens: Sequence[int]) -> None:
-        self._lookup.extend(tokens)
+        self.lookup.extend(tokens)
+        self._drafter.last_ended = self.lookup
 
 
 class NgramDrafter:
-    """Opens requests for n-gram lookup. A turn that continues the text of the turn before takes over its table."""
+    """Opens requests for n-gram lookup. A turn that continues the text of the one that ended last takes its table."""
 
     def __init__(self) -> None:
-        self._last = NgramLookup([])
+        self.last_ended = NgramLookup([])
 
     def open(self, recorded: RecordedRequest) -> NgramRequest:
         prompt = recorded.prompt.tolist()
-        if self._last.extends_to(prompt):
-            self._last.extend(prompt[len(self._last) :])
+        lookup, self.last_ended = self.last_ended, NgramLookup([])
+        if lookup.extends_to(prompt):
+            lookup.extend(prompt[len(lookup) :])
         else:
-            self._last = NgramLookup(prompt)
-        return NgramRequest(self._last)
+            lookup = NgramLookup(prompt)
+        return NgramRequest(self, lookup)
+
+    def step(self, commits: Mapping[NgramRequest, Sequence[int]], nodes: int, min_survival: float) -> TimedDrafts:
+        """Lookup has no probabilities: `min_survival` changes nothing."""
+        del min_survival
+        started = time.perf_counter_ns()
+        drafts = []
+        for request, tokens in commits.items():
+            request.lookup.extend(tokens)
+            drafts.append(request.lookup.draft(nodes))
+        micros = (time.perf_counter_ns() - started) / 1000
+        return TimedDrafts([_chain(draft) for draft in drafts], micros, round_trip_micros=None)
+
+
+def _chain(tokens: Sequence[int]) -> PlainDraft:
+    return PlainDraft(tokens, range(-1, len(tokens) - 1), None, array("i", tokens).tobytes())

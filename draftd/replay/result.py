@@ -2,17 +2,20 @@
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from draftd.replay.calibration import Calibration
+from draftd.replay.positions import Positions
 from draftd.replay.verification import Verification
 
 
 @dataclass(slots=True)
 class ReplayResult:
-    """Counts over one file. A step is one verification: one forward pass of the target after prefill."""
+    """Counts over one file. A step is one verification of one request: a forward pass of the target after prefill."""
 
     workload: str
     requests: int = 0
@@ -22,17 +25,27 @@ class ReplayResult:
     drafted: int = 0  # distinct nodes
     covered_steps: int = 0  # steps with at least one accepted token
     drafts_digest: bytes = bytes(16)  # equal in two replays if all their drafts were, in content and order
-    core_micros: list[float] = field(default_factory=list, repr=False)  # one draft, in the drafter's core; per step
-    round_trip_micros: list[float] = field(
-        default_factory=list, repr=False
-    )  # commit and draft, at the client; per step
+    calibration: Calibration = field(default_factory=Calibration, repr=False)  # empty if the drafter states no survival
+    positions: Positions = field(default_factory=Positions, repr=False)
+    core_micros: list[float] = field(default_factory=list, repr=False)  # drafting in the drafter's core; per message
+    round_trip_micros: list[float] = field(default_factory=list, repr=False)  # commit and draft; per message
 
-    def add_step(self, step: Verification) -> None:
+    def add_step(self, step: Verification, parents: Sequence[int], survival: NDArray[np.float32] | None) -> None:
+        """`parents` and `survival` (float32[n]) are those of the draft that was verified."""
         self.steps += 1
         self.emitted += step.emitted
         self.accepted += step.accepted
         self.drafted += step.nodes
         self.covered_steps += step.accepted > 0
+        self.positions.add(parents, step.accepted)
+        if survival is not None:
+            self.calibration.add(survival, step.path)
+
+    def add_times(self, core_micros: float, round_trip_micros: float | None) -> None:
+        """Of one message to the drafter, for one or more requests."""
+        self.core_micros.append(core_micros)
+        if round_trip_micros is not None:
+            self.round_trip_micros.append(round_trip_micros)
 
     def add_draft(self, content: bytes) -> None:
         """Chains the digest of what a step got to that of the steps before it."""
@@ -71,6 +84,8 @@ class ReplayResult:
             "coverage": self.coverage,
             "nodes_per_step": self.nodes_per_step,
             "accepted_per_node": self.accepted_per_node,
+            "calibration": self.calibration.as_dict() if self.calibration.nodes else None,
+            "positions": self.positions.as_dict(),
             "core_micros_p50": percentile(self.core_micros, 50),
             "core_micros_p99": percentile(self.core_micros, 99),
             "round_trip_micros_p50": percentile(self.round_trip_micros, 50),

@@ -25,6 +25,7 @@ class RecordedRequest:
     id: str
     prompt: TokenArray
     output: TokenArray  # at least one token: the first comes from prefill
+    group: str  # same prompt, problem or session; the request's id where the recording names none
 
 
 def workload_name(path: Path) -> str:
@@ -58,10 +59,14 @@ def _parse(line: bytes, where: str) -> RecordedRequest:
     output = _tokens(record, "output_token_ids", where)
     if not len(output):
         raise TraceError(f"{where}: `output_token_ids` is empty: there is nothing to verify")
+    group = record.get("group", request_id)
+    if not isinstance(group, str):
+        raise TraceError(f"{where}: `group` must be a string")
     return RecordedRequest(
         id=request_id,
         prompt=_tokens(record, "prompt_token_ids", where),
         output=output,
+        group=group,
     )
 
 

@@ -10,9 +10,14 @@ ROOT = -1
 class Verification:
     """Outcome of one verify step."""
 
-    accepted: int  # drafted tokens that agree with the recording
+    path: tuple[int, ...]  # the drafted nodes that agree with the recording, from the root down
     emitted: int  # those and the bonus token every forward pass yields, cut at the end of the recording
     nodes: int  # distinct nodes drafted: siblings with one token count as one
+
+    @property
+    def accepted(self) -> int:
+        """Drafted tokens that agree with the recording."""
+        return len(self.path)
 
 
 def verify(tokens: Sequence[int], parents: Sequence[int], recorded: Sequence[int], position: int) -> Verification:
@@ -27,13 +32,13 @@ def verify(tokens: Sequence[int], parents: Sequence[int], recorded: Sequence[int
         parent = parent if parent == ROOT else first_alike[parent]
         first_alike.append(children.setdefault((parent, token), node))
 
-    accepted = 0
+    path: list[int] = []
     node = ROOT
     remaining = len(recorded) - position
-    while accepted < remaining:
-        child = children.get((node, recorded[position + accepted]))
+    while len(path) < remaining:
+        child = children.get((node, recorded[position + len(path)]))
         if child is None:
             break
         node = child
-        accepted += 1
-    return Verification(accepted=accepted, emitted=min(accepted + 1, remaining), nodes=len(children))
+        path.append(node)
+    return Verification(path=tuple(path), emitted=min(len(path) + 1, remaining), nodes=len(children))

@@ -12,8 +12,8 @@ import pytest
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
 from draftd.demo.server import running_server
 from draftd.ingest import IngestError
-from draftd.replay import ReplayError, ReplayResult, replay_file, run
-from draftd.replay.command import Share
+from draftd.replay import ReplayError, ReplayOptions, ReplayResult, replay_file, run
+from draftd.replay.client_drafter import Shape, Share
 from draftd.replay.sessions import at_server, in_process
 
 MATHEMATICS = SAMPLE / "specbench_math.jsonl.gz"
@@ -46,9 +46,9 @@ def test_a_server_gives_exactly_the_drafts_of_an_engine_in_process(
 ) -> None:
     file = head(SAMPLE / f"{recording}.jsonl.gz", requests, tmp_path)
     with in_process("w", corpora={}) as client:
-        local = replay_file(file, client, budget=16)
+        local = replay_file(file, client, ReplayOptions(budget=16))
     with running_server() as server, at_server("w", server.endpoint) as client:
-        remote = replay_file(file, client, budget=16)
+        remote = replay_file(file, client, ReplayOptions(budget=16))
     assert remote.drafts_digest == local.drafts_digest  # tokens, parents and survival of every step
     assert counts(remote) == counts(local)
     assert local.emitted == sum(len(json.loads(line)["output_token_ids"]) - 1 for line in file.read_text().splitlines())
@@ -59,7 +59,7 @@ def test_drafts_that_differ_in_anything_have_another_digest(tmp_path: Path) -> N
     digests = []
     for budget in (8, 9, 9):
         with in_process("w", corpora={}) as client:
-            digests.append(replay_file(file, client, budget=budget).drafts_digest)
+            digests.append(replay_file(file, client, ReplayOptions(budget=budget)).drafts_digest)
     assert digests[0] != digests[1] == digests[2]
 
 
@@ -69,22 +69,67 @@ def test_two_replays_at_one_server_do_not_help_each_other(tmp_path: Path) -> Non
     with running_server() as server:
         for _ in range(2):
             with at_server("w", server.endpoint) as client:
-                results.append(replay_file(file, client, budget=8))
+                results.append(replay_file(file, client, ReplayOptions(budget=8)))
     assert results[0].drafts_digest == results[1].drafts_digest
+
+
+@pytest.mark.parametrize("recording", ["rl_game24", "specbench_mtbench"])
+def test_requests_at_once_give_the_same_drafts_in_every_replay(recording: str, tmp_path: Path) -> None:
+    file = head(SAMPLE / f"{recording}.jsonl.gz", 40, tmp_path)
+    results = []
+    for _ in range(2):
+        with in_process("w", corpora={}) as client:
+            results.append(replay_file(file, client, ReplayOptions(concurrency=8)))
+    with running_server() as server, at_server("w", server.endpoint) as client:
+        results.append(replay_file(file, client, ReplayOptions(concurrency=8)))
+    assert len({result.drafts_digest for result in results}) == 1
+    assert len({counts(result) for result in results}) == 1
+    assert results[0].requests == 40
+    assert results[0].emitted == sum(
+        len(json.loads(line)["output_token_ids"]) - 1 for line in file.read_text().splitlines()
+    )
+
+
+def test_requests_at_once_share_messages_but_not_steps(tmp_path: Path) -> None:
+    file = head(SAMPLE / "rl_game24.jsonl.gz", 32, tmp_path)
+    with in_process("w", corpora={}) as client:
+        result = replay_file(file, client, ReplayOptions(concurrency=16, share="none"))
+    with in_process("w", corpora={}) as client:
+        alone = replay_file(file, client, ReplayOptions(share="none"))
+    assert counts(result) == counts(alone)  # nothing is shared: what others do changes no draft
+    assert 10 * len(result.core_micros) < result.steps
+
+
+def test_nodes_below_the_threshold_are_not_drafted(tmp_path: Path) -> None:
+    file = head(MATHEMATICS, 10, tmp_path)
+    with in_process("w", corpora={}) as client:
+        result = replay_file(file, client, ReplayOptions(min_survival=0.25))
+    assert 0 < result.nodes_per_step < 8
+    assert result.calibration.bucket_nodes[:5].sum() == 0
+
+
+def test_every_node_is_judged_and_has_a_depth(tmp_path: Path) -> None:
+    with in_process("w", corpora={}) as client:
+        result = replay_file(head(MATHEMATICS, 10, tmp_path), client)
+    assert result.calibration.nodes == sum(result.positions.nodes) == result.drafted
+    assert sum(result.positions.accepted_steps) == result.accepted
+    assert result.positions.accepted_steps[0] == result.covered_steps
+    assert 0.5 < (result.calibration.auc or 0) < 1
 
 
 def test_a_mean_budget_is_kept_and_used(tmp_path: Path) -> None:
     with in_process("w", corpora={}) as client:
-        result = replay_file(head(MATHEMATICS, 20, tmp_path), client, mean_budget=8)
+        result = replay_file(head(MATHEMATICS, 20, tmp_path), client, ReplayOptions(mean_budget=8))
     assert 6 < result.nodes_per_step <= 8
 
 
 def test_a_chain_yields_less_than_a_tree(tmp_path: Path) -> None:
     file = head(SAMPLE / "rl_code_humaneval.jsonl.gz", 60, tmp_path)
     emitted = {}
-    for shape in ("tree", "chain"):
+    shapes: tuple[Shape, ...] = ("tree", "chain")
+    for shape in shapes:
         with in_process("w", corpora={}) as client:
-            emitted[shape] = replay_file(file, client, budget=16, shape=shape).emitted_per_step
+            emitted[shape] = replay_file(file, client, ReplayOptions(budget=16, shape=shape)).emitted_per_step
     assert emitted["chain"] < emitted["tree"]
 
 
@@ -94,23 +139,23 @@ def test_sharing_outputs_helps_later_samples_of_the_same_prompt(tmp_path: Path) 
     shares: tuple[Share, ...] = ("outputs", "none")
     for share in shares:
         with in_process("w", corpora={}) as client:
-            emitted[share] = replay_file(file, client, budget=16, share=share).emitted_per_step
+            emitted[share] = replay_file(file, client, ReplayOptions(budget=16, share=share)).emitted_per_step
     assert emitted["none"] < emitted["outputs"]
 
 
 def test_a_corpus_of_the_domain_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = head(SAMPLE / "math_gsm8k_multi.jsonl.gz", 80, tmp_path)
-    (alone,) = run([file], budget=16)
-    (helped,) = run([file], budget=16, corpora=[SAMPLE_CORPUS])
+    (alone,) = run([file], ReplayOptions(budget=16))
+    (helped,) = run([file], ReplayOptions(budget=16), corpora=[SAMPLE_CORPUS])
     assert helped.emitted_per_step > alone.emitted_per_step
     assert "math_gsm8k_multi" in capsys.readouterr().out
 
 
 def test_the_json_holds_settings_figures_and_their_mean(tmp_path: Path) -> None:
     file, report = head(MATHEMATICS, 5, tmp_path), tmp_path / "report.json"
-    (result,) = run([file], budget=8, json_file=report)
+    (result,) = run([file], ReplayOptions(budget=8), json_file=report)
     written = json.loads(report.read_text())
-    assert written["settings"] == {"budget": 8, "mean_budget": None, "shape": "tree", "share": "outputs"}
+    assert written["settings"]["budget"] == 8
     assert written["workloads"] == [result.as_dict()]
     assert written["geometric_mean"] == pytest.approx(result.emitted_per_step)
 
@@ -118,7 +163,7 @@ def test_the_json_holds_settings_figures_and_their_mean(tmp_path: Path) -> None:
 def test_wishes_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     file = head(MATHEMATICS, 1, tmp_path)
     with pytest.raises(ReplayError, match="not both"):
-        run([file], budget=8, mean_budget=8)
+        ReplayOptions(budget=8, mean_budget=8)
     with pytest.raises(ReplayError, match="draftd corpus add"):
         run([file], endpoint="ipc:///nowhere", corpora=[SAMPLE_CORPUS])
 
@@ -138,7 +183,7 @@ def test_a_drafter_that_does_not_answer_fails_the_replay(tmp_path: Path) -> None
     with at_server("w", f"ipc://{tmp_path}/nobody.sock") as client:
         client.deadline = 0.2
         with pytest.raises(ReplayError, match="UNREACHABLE"):
-            replay_file(head(MATHEMATICS, 1, tmp_path), client, budget=8)
+            replay_file(head(MATHEMATICS, 1, tmp_path), client, ReplayOptions(budget=8))
 
 
 def test_the_command_names_file_and_line_of_a_bad_recording(tmp_path: Path) -> None:

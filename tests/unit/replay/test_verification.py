@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftd.replay.verification import Verification, verify
+from draftd.replay.verification import verify
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,8 @@ from draftd.replay.verification import Verification, verify
 )
 def test_a_step_counts(tokens: list[int], parents: list[int], accepted: int, emitted: int, nodes: int) -> None:
     recorded = [7, 10, 11, 12, 2]
-    assert verify(tokens, parents, recorded, position=1) == Verification(accepted, emitted, nodes)
+    step = verify(tokens, parents, recorded, position=1)
+    assert (step.accepted, step.emitted, step.nodes) == (accepted, emitted, nodes)
 
 
 @st.composite
@@ -45,5 +46,7 @@ def test_a_step_equals_comparing_every_root_path(tree: tuple[list[int], list[int
     agreeing = [len(path) for path in paths if path == tuple(recorded[: len(path)])]
     step = verify(*tree, recorded, position=0)
     assert step.accepted == max(agreeing, default=0)
+    assert [tree[0][node] for node in step.path] == recorded[: step.accepted]
+    assert [tree[1][node] for node in step.path[:1]] == [-1] * len(step.path[:1])
     assert step.emitted == min(step.accepted + 1, len(recorded))
     assert step.nodes == len(paths)

@@ -1,0 +1,48 @@
+"""What a replay asks of the drafter."""
+
+from dataclasses import dataclass
+
+from draftd.replay.budgets import FixedBudget, MeanBudget, StepBudget
+from draftd.replay.client_drafter import Shape, Share
+from draftd.replay.runner import ReplayError
+
+DEFAULT_BUDGET = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """`budget` limits the nodes of every step, `mean_budget` their mean over the file; 16 a step without either.
+
+    Nodes whose survival is below `min_survival` are not drafted; a mean budget finds a threshold of its own.
+    `concurrency` is how many requests are under way at once; of a session, whose turns go on where the one before
+    ended, never more than one. `shape` and `share` are those of `Client.open`. Raises ReplayError for wishes that
+    contradict each other.
+    """
+
+    budget: int | None = None
+    mean_budget: int | None = None
+    min_survival: float = 0.0
+    concurrency: int = 1
+    shape: Shape = "tree"
+    share: Share = "outputs"
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and self.mean_budget is not None:
+            raise ReplayError("give a budget or a mean budget, not both")
+        if self.mean_budget is not None and self.min_survival:
+            raise ReplayError("a mean budget finds its own threshold: give a budget with min_survival")
+
+    def step_budget(self) -> StepBudget:
+        """A new one for each file."""
+        if self.mean_budget is not None:
+            return MeanBudget(self.mean_budget)
+        return FixedBudget(self.budget or DEFAULT_BUDGET, self.min_survival)
+
+    def __str__(self) -> str:
+        limit = f"at most {self.budget or DEFAULT_BUDGET} nodes a step"
+        if self.mean_budget is not None:
+            limit = f"a mean of {self.mean_budget} nodes"
+        if self.min_survival:
+            limit += f" of survival {self.min_survival:g} or more"
+        at_once = f", {self.concurrency} requests at once" if self.concurrency > 1 else ""
+        return f"{self.shape}, {limit}, shared: {self.share}{at_once}"
