@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "draftd/catalogue.h"
+#include "draftd/explanation.h"
 #include "draftd/histories.h"
 #include "draftd/index.h"
 #include "draftd/segments.h"
@@ -113,6 +114,11 @@ class Engine {
   Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now, std::int64_t time);
   // One step of one verifier. The columns have been checked to fit together.
   void step(std::uint64_t verifier, const StepColumns& step, double now, TailColumns& tails);
+  // The draft that a request of that text and these options would get now, and
+  // why. Changes nothing. Takes milliseconds, but the steps' lock for no longer
+  // than a step does. Throws std::invalid_argument for an invalid id,
+  // std::out_of_range for a namespace that was not created.
+  Explanation explain(std::uint32_t name_space, const RequestOptions& options, std::span<const Token> text);
   // Forgets the sessions that gave no sign of life; returns how many.
   std::size_t expire(double now);
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "draftd/explanation.h"
 #include "draftd/histories.h"
 #include "draftd/index.h"
 #include "support/pod_vector.h"
@@ -50,7 +51,7 @@ class Head {
   // Copies up to `most` tokens of a document behind its first `skipped`;
   // with the last of them its end, label and time. Returns how many it copied.
   std::size_t copy(std::size_t document, std::size_t skipped, std::size_t most, HistoryDocuments& into) const {
-    const std::size_t begin = document == 0 ? 1 : ends_[document - 1] + 1;  // a separator before each
+    const std::size_t begin = begin_of(document);
     const std::span<const Token> rest = index_.text().subspan(begin, ends_[document] - begin).subspan(skipped);
     const std::span<const Token> piece = rest.first(std::min(most, rest.size()));
     into.tokens.insert(into.tokens.end(), piece.begin(), piece.end());
@@ -61,8 +62,16 @@ class Head {
     }
     return piece.size();
   }
+  // Of a token at that position of the index's text.
+  DocumentPlace place(std::size_t position) const {
+    const auto document =
+        static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), position) - ends_.begin());
+    return {std::string(label(document)), position - begin_of(document), times_[document]};
+  }
 
  private:
+  // A separator stands before each document.
+  std::size_t begin_of(std::size_t document) const { return document == 0 ? 1 : ends_[document - 1] + 1; }
   std::string_view label(std::size_t document) const {
     const std::size_t begin = document == 0 ? 0 : label_ends_[document - 1];
     return {labels_.data() + begin, label_ends_[document] - begin};

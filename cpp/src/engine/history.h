@@ -69,6 +69,9 @@ class History {
 
   const Index& newer() const { return newer_->index(); }
   const Index& older() const { return older_->index(); }
+  // For who reads on without the lock; the newer one grows under it.
+  std::shared_ptr<const Head> newer_head() const { return newer_; }
+  std::shared_ptr<const Head> older_head() const { return older_; }
   const std::shared_ptr<const SegmentSet>& segments() const { return segments_; }
   std::uint64_t generation() const { return newer_->generation(); }
   std::optional<std::int64_t> oldest() const { return older_->oldest() ? older_->oldest() : newer_->oldest(); }

@@ -41,16 +41,7 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
   Retired retired;
   tails.clear();
   const std::scoped_lock guard(s.lock);
-  s.rows.clear();
-  s.live.clear();
-  s.sealed.clear();
-  s.fits.clear();
-  s.fit_search.clear();
-  // Wishes point into them.
-  s.live.reserve(step.request.size() * kMaxSources);
-  s.sealed.reserve(step.request.size() * kMaxSources);
-  s.wishes.clear();
-  s.reasons.clear();
+  s.begin_batch(step.request.size());
   if (const auto known = s.verifiers.find(verifier); known != s.verifiers.end()) known->second.last_seen = now;
 
   for (std::size_t row = 0; row < step.request.size(); ++row) {

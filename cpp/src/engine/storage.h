@@ -170,6 +170,7 @@ struct Engine::Storage {
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
 
   // wishes.cpp
+  void begin_batch(std::size_t requests);
   void wish_for(SessionEntry& entry, std::uint32_t nodes);
   void read_corpora(SessionEntry& entry);
   void judge_fits();

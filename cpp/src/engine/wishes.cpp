@@ -26,6 +26,19 @@ Fill fill_of(const History& history) {
 
 }  // namespace
 
+void Engine::Storage::begin_batch(std::size_t requests) {
+  rows.clear();
+  live.clear();
+  sealed.clear();
+  fits.clear();
+  fit_search.clear();
+  // Wishes point into them.
+  live.reserve(requests * kMaxSources);
+  sealed.reserve(requests * kMaxSources);
+  wishes.clear();
+  reasons.clear();
+}
+
 // Own text, history, group history, corpora: the order in which equally long
 // contexts are preferred, of live text before those of sealed text.
 void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
