@@ -11,7 +11,11 @@ namespace draftd::bindings {
 
 void bind_index(pybind11::module_& module);
 void bind_segment(pybind11::module_& module);
+void bind_catalogue(pybind11::module_& module);
+void bind_policy(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
-void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);  // a part of the engine
+// Parts of the engine.
+void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);
+void bind_explain(pybind11::module_& module, pybind11::class_<Engine>& engine);
 
 }  // namespace draftd::bindings

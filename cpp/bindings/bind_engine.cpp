@@ -105,7 +105,7 @@ std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::ui
                                    std::uint32_t name_space, const std::string& label, std::uint32_t vocabulary_size,
                                    const py::bytes& prompt, const py::bytes& output, const py::bytes& stop_ids,
                                    std::optional<std::uint32_t> max_new_tokens, bool chain, std::uint32_t max_nodes,
-                                   int share, std::string group, bool hide_history,
+                                   const DraftPolicy& policy, int share, std::string group, bool hide_history,
                                    std::optional<std::vector<std::uint32_t>> corpora, double now) {
   const auto stops = column<Token>(stop_ids, "stop_ids");
   const auto given = column<Token>(prompt, "prompt");
@@ -117,6 +117,7 @@ std::pair<int, std::uint32_t> open(Engine& self, std::uint64_t verifier, std::ui
   options.max_new_tokens = max_new_tokens;
   options.chain = chain;
   if (max_nodes != 0) options.max_nodes = max_nodes;
+  options.policy = policy;
   options.share = static_cast<Share>(share);
   options.group = std::move(group);
   options.reads_history = !hide_history;
@@ -222,8 +223,9 @@ void bind_engine(py::module_& module) {
       .def("withdraw_corpus", &Engine::withdraw_corpus, py::arg("namespace"), py::arg("corpus"), Unlocked())
       .def("open", &open, py::kw_only(), py::arg("verifier"), py::arg("request"), py::arg("epoch"),
            py::arg("namespace"), py::arg("label"), py::arg("vocabulary_size"), py::arg("prompt"), py::arg("output"),
-           py::arg("stop_ids"), py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"), py::arg("share"),
-           py::arg("group"), py::arg("hide_history"), py::arg("corpora"), py::arg("now"))
+           py::arg("stop_ids"), py::arg("max_new_tokens"), py::arg("chain"), py::arg("max_nodes"),
+           py::arg("policy") = DraftPolicy(), py::arg("share"), py::arg("group"), py::arg("hide_history"),
+           py::arg("corpora"), py::arg("now"))
       .def("close", &close, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("now"), py::arg("time"))
       .def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
            py::arg("min_survival"))
@@ -236,46 +238,7 @@ void bind_engine(py::module_& module) {
       .def("stop_indexing", &Engine::stop_indexing, Unlocked())
       .def("statistics", &statistics);
   bind_histories(module, engine);
-
-  module.def("catalogue", [] {
-    const auto number = [](auto code) { return py::int_(static_cast<int>(code)); };
-    py::dict status;
-    py::dict reason;
-    py::dict kind;
-    py::dict share;
-    py::dict source;
-    status["OK"] = number(Status::kOk);
-    status["NEED_SYNC"] = number(Status::kNeedSync);
-    status["STALE_EPOCH"] = number(Status::kStaleEpoch);
-    status["INVALID_TOKEN"] = number(Status::kInvalidToken);
-    status["LIMIT_EXCEEDED"] = number(Status::kLimitExceeded);
-    reason["NOT_EMPTY"] = number(Reason::kNotEmpty);
-    reason["NO_MATCH"] = number(Reason::kNoMatch);
-    reason["NOT_ASKED"] = number(Reason::kNotAsked);
-    reason["BELOW_THRESHOLD"] = number(Reason::kBelowThreshold);
-    reason["STOPPED"] = number(Reason::kStopped);
-    reason["LENGTH_LIMIT"] = number(Reason::kLengthLimit);
-    reason["BUDGET_SPENT"] = number(Reason::kBudgetSpent);
-    reason["REFUSED"] = number(Reason::kRefused);
-    kind["TREE"] = number(TailKind::kTree);
-    kind["CHAIN"] = number(TailKind::kChain);
-    share["OUTPUTS"] = number(Share::kOutputs);
-    share["GROUP"] = number(Share::kGroup);
-    share["ALL"] = number(Share::kAll);
-    share["NOTHING"] = number(Share::kNothing);
-    source["OWN_TEXT"] = number(Source::kOwnText);
-    source["SHARED_HISTORY"] = number(Source::kSharedHistory);
-    source["GROUP_HISTORY"] = number(Source::kGroupHistory);
-    source["CORPUS"] = number(Source::kCorpus);
-    source["FILL"] = number(Source::kFill);
-    py::dict all;
-    all["Status"] = status;
-    all["Reason"] = reason;
-    all["TailKind"] = kind;
-    all["Share"] = share;
-    all["Source"] = source;
-    return all;
-  });
+  bind_explain(module, engine);
 }
 
 }  // namespace draftd::bindings

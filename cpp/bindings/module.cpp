@@ -8,5 +8,7 @@ PYBIND11_MODULE(_core, module) {
   pybind11::register_local_exception<draftd::IntegrityError>(module, "IntegrityError", PyExc_RuntimeError);
   draftd::bindings::bind_index(module);
   draftd::bindings::bind_segment(module);
+  draftd::bindings::bind_catalogue(module);
+  draftd::bindings::bind_policy(module);
   draftd::bindings::bind_engine(module);
 }

@@ -1,12 +1,18 @@
 """The C++ core: indexes, sessions and drafting, as a Python extension."""
 
 from draftd.native._core import (
+    DocumentPlace,
+    DraftPolicy,
     Engine,
+    Evidence,
+    ExplainedNode,
+    Explanation,
     HistoryDocuments,
     HistoryState,
     Index,
     IntegrityError,
     Level,
+    ReadSource,
     Segment,
     SegmentBuilder,
     SegmentError,
@@ -17,12 +23,18 @@ from draftd.native._core import (
 )
 
 __all__ = [
+    "DocumentPlace",
+    "DraftPolicy",
     "Engine",
+    "Evidence",
+    "ExplainedNode",
+    "Explanation",
     "HistoryDocuments",
     "HistoryState",
     "Index",
     "IntegrityError",
     "Level",
+    "ReadSource",
     "Segment",
     "SegmentBuilder",
     "SegmentError",

@@ -209,6 +209,100 @@ class HistoryState:
     @property
     def oldest(self) -> int: ...
 
+class DocumentPlace:
+    """A token in a document. Of the request's own text, which has no label and no time, or of what it reads."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def position(self) -> int:
+        """From 0 on."""
+    @property
+    def time(self) -> int | None:
+        """Of the document, unix seconds."""
+
+class Evidence:
+    """What one source knows of a drafted node: what follows the longest suffix of the text before it that the node's
+    token follows there."""
+
+    @property
+    def source(self) -> int:
+        """Source code."""
+    @property
+    def corpus(self) -> int:
+        """Number of a corpus; 0: it is none."""
+    @property
+    def length(self) -> int:
+        """Tokens of that suffix, at most 64; 0 for a fill."""
+    @property
+    def count(self) -> int:
+        """How often the token follows it."""
+    @property
+    def total(self) -> int:
+        """How often any token of the same document does."""
+    @property
+    def last(self) -> DocumentPlace | None:
+        """Where the token followed most recently; None for a fill."""
+
+class ExplainedNode:
+    """A drafted node, and what each source knows of it, the longest context first."""
+
+    @property
+    def token(self) -> int: ...
+    @property
+    def parent(self) -> int:
+        """Index in the tree; -1: the text's end."""
+    @property
+    def source(self) -> int:
+        """Source code of the longest context that proposed it."""
+    @property
+    def survival(self) -> float: ...
+    @property
+    def evidence(self) -> list[Evidence]: ...
+
+class ReadSource:
+    """Text that was read for a draft."""
+
+    @property
+    def source(self) -> int:
+        """Source code."""
+    @property
+    def corpus(self) -> int:
+        """Number of a corpus; 0: it is none."""
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def documents(self) -> int: ...
+
+class Explanation:
+    """A draft and why it was made."""
+
+    @property
+    def reason(self) -> int:
+        """Reason code: why there is no node."""
+    @property
+    def sources(self) -> list[ReadSource]: ...
+    @property
+    def nodes(self) -> list[ExplainedNode]:
+        """Parents first."""
+
+class DraftPolicy:
+    """How a request wants its trees made. Limits are at least 1; the presets are those of the catalogue."""
+
+    def __init__(
+        self,
+        *,
+        preset: int = 0,
+        max_depth: int = 2**32 - 1,
+        max_breadth: int = 2**32 - 1,
+        min_survival: float = 0.0,
+        max_spec_factor: float = 1.0,
+        min_token_prob: float = 0.1,
+    ) -> None:
+        """`max_depth` limits the nodes on one path, `max_breadth` the children of one node. Nodes below `min_survival`
+        are not drafted. `suffix_decoding` drafts at most `max_spec_factor` nodes for each token of a match, and none
+        below `min_token_prob`."""
+
 class Engine:
     """Sessions and namespaces by number; draftd.engine.Engine gives them names. Thread-safe. `now` is in seconds."""
 
@@ -235,6 +329,7 @@ class Engine:
         max_new_tokens: int | None,
         chain: bool,
         max_nodes: int,
+        policy: DraftPolicy = ...,
         share: int,
         group: str,
         hide_history: bool,
@@ -247,6 +342,23 @@ class Engine:
         """u8[n] statuses for u32[n] handles and epochs; `time` in unix seconds, of what the requests leave behind."""
     def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
         """One step; `budget` 0: as many nodes as the rows ask for. GIL released."""
+    def explain(
+        self,
+        *,
+        namespace: int,
+        text: bytes,
+        vocabulary_size: int,
+        stop_ids: bytes,
+        chain: bool,
+        max_nodes: int,
+        group: str,
+        hide_history: bool,
+        corpora: list[int] | None,
+    ) -> Explanation:
+        """The draft that a request of that text and these options would get now, and why; nothing is changed.
+
+        Takes milliseconds. GIL released. ValueError names an id outside [0, vocabulary_size), IndexError a namespace
+        that was not created."""
     def expire(self, now: float) -> int: ...
     def ticket(self) -> int:
         """Stands for all text taken so far."""

@@ -25,6 +25,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from draftd.reference import presets
+from draftd.reference.policy import Policy, Preset
+
 LEVELS = 4
 FOLLOWERS = 12
 WIDEST = 64
@@ -32,7 +35,6 @@ MOST_CERTAIN = 0.999
 REACH_EVERY, REACH_SAMPLES = 4, 4
 CORPUS = 3  # source codes
 FILL = 4
-NO_LIMIT = 2**32 - 1
 
 
 class Level(Protocol):
@@ -83,15 +85,6 @@ class Counted(Protocol):
 
 
 @dataclass(frozen=True)
-class Policy:
-    """What a request says about the shape of its trees."""
-
-    max_depth: int = NO_LIMIT
-    max_breadth: int = NO_LIMIT  # children of one node
-    min_survival: float = 0.0  # the batch's counts too, the higher of the two
-
-
-@dataclass(frozen=True)
 class Wish:
     """What one request of a batch wants."""
 
@@ -103,7 +96,7 @@ class Wish:
     vocabulary: int = 2**31 - 1
     max_nodes: int = 0
     chain: bool = False
-    policy: Policy = Policy()
+    policy: Policy = field(default_factory=Policy)
 
     @property
     def max_breadth(self) -> int:
@@ -224,7 +217,9 @@ class Growth:
         self.cut_by_threshold = False
         self._proposed = 0
         self._heap: list[tuple[float, int, int, int, int]] = []  # (-survival, order, token, parent, source)
-        if wish.max_nodes > 0:
+        if wish.policy.preset != Preset.LEARNED:
+            self._propose_plan(presets.draw_up(wish, self.min_survival))
+        elif wish.max_nodes > 0:
             nearest = [(code, segments.nearest(wish.text)) for code, segments in wish.sealed]
             self._sealed = list(zip(nearest, trusts(wish.sealed, wish.text), strict=True))
             self._expand(-1, 1.0)
@@ -240,7 +235,7 @@ class Growth:
         self.tree.parents.append(parent)
         self.tree.survival.append(-negative)
         self.tree.source.append(source)
-        if token not in self.wish.stop_ids:
+        if self.wish.policy.preset == Preset.LEARNED and token not in self.wish.stop_ids:
             self._expand(len(self.tree.tokens) - 1, -negative)
 
     def _expand(self, node: int, survival: float) -> None:
@@ -262,6 +257,12 @@ class Growth:
                 if token < wish.vocabulary
             ],
         )
+
+    def _propose_plan(self, plan: presets.Plan) -> None:
+        """A preset's nodes compete for the batch's nodes by their survival, as any others."""
+        self.cut_by_threshold = plan.cut_by_threshold
+        for order, node in enumerate(plan.by_survival()):
+            heapq.heappush(self._heap, (-node.survival, order, node.token, node.parent, node.source))
 
     def _propose(self, parent: int, children: list[tuple[float, int, int]]) -> None:
         """Children as (survival, token, source), in the order first seen: the likeliest may be taken later."""

@@ -36,11 +36,12 @@ from draftd.reference.figures import Acceptance, Figures
 from draftd.reference.histories import Histories
 from draftd.reference.history import History
 from draftd.reference.index import Index
+from draftd.reference.policy import Policy
 from draftd.reference.segment import Segment, SegmentSet
 from draftd.reference.session import Session, Transition, allowed_nodes, apply
 from draftd.reference.texts import IndexJob, Namespace, OwnText, ShareJob
 
-__all__ = ["Engine", "Index", "Segment", "StepColumns"]
+__all__ = ["Engine", "Index", "Policy", "Segment", "StepColumns"]
 
 INLINE_TOKENS = 256
 """Tokens of one request that a step indexes itself; what is longer waits for `index_slice`."""
@@ -122,6 +123,7 @@ class Engine(Histories):
         max_new_tokens: int | None,
         chain: bool,
         max_nodes: int,
+        policy: Policy | None = None,
         share: int,
         group: str,
         hide_history: bool,
@@ -134,6 +136,7 @@ class Engine(Histories):
             max_new_tokens=max_new_tokens,
             chain=chain,
             max_nodes=max_nodes,
+            policy=policy or Policy(),
             share=Share(share),
             hide_history=hide_history,
             group=group,
@@ -225,6 +228,7 @@ class Engine(Histories):
             vocabulary=options.vocabulary,
             max_nodes=nodes,
             chain=options.chain,
+            policy=options.policy,
         )
         return wish, reason
 

@@ -1,8 +1,10 @@
 """What can happen to a request, and what may have to be done about it: the vocabulary of `session`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+
+from draftd.reference.policy import Policy
 
 ANY_VOCABULARY = 2**31 - 1
 """Ids are below this when the vocabulary is not stated."""
@@ -69,6 +71,7 @@ class Options:
     max_new_tokens: int | None = None
     chain: bool = False
     max_nodes: int = 0
+    policy: Policy = field(default_factory=Policy)
     share: Share = Share.OUTPUTS
     hide_history: bool = False
     group: str = ""

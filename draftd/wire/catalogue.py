@@ -48,6 +48,13 @@ class Shape(enum.IntEnum):
     SHAPE_CHAIN = 1
 
 
+class Preset(enum.IntEnum):
+    LEARNED = 0
+    SUFFIX_DECODING = 1
+    NGRAM_BFS = 2
+    NGRAM_PROB = 3
+
+
 class Share(enum.IntEnum):
     OUTPUTS = 0
     GROUP = 1

@@ -68,7 +68,7 @@ class HelloReply(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., incarnation: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., max_nodes: _Optional[int] = ..., max_rows: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ...) -> None: ...
 
 class DraftSync(_message.Message):
-    __slots__ = ("request", "epoch", "request_id", "tenant", "model", "tokenizer", "adapter", "vocabulary_size", "prompt", "output", "group", "stop_ids", "max_new_tokens", "shape", "max_nodes", "share", "hide_history", "named_corpora", "corpora", "temperature")
+    __slots__ = ("request", "epoch", "request_id", "tenant", "model", "tokenizer", "adapter", "vocabulary_size", "prompt", "output", "group", "stop_ids", "max_new_tokens", "shape", "max_nodes", "share", "hide_history", "named_corpora", "corpora", "temperature", "preset", "max_depth", "max_breadth", "min_survival", "max_spec_factor", "min_token_prob")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +89,12 @@ class DraftSync(_message.Message):
     NAMED_CORPORA_FIELD_NUMBER: _ClassVar[int]
     CORPORA_FIELD_NUMBER: _ClassVar[int]
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    MAX_DEPTH_FIELD_NUMBER: _ClassVar[int]
+    MAX_BREADTH_FIELD_NUMBER: _ClassVar[int]
+    MIN_SURVIVAL_FIELD_NUMBER: _ClassVar[int]
+    MAX_SPEC_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    MIN_TOKEN_PROB_FIELD_NUMBER: _ClassVar[int]
     request: int
     epoch: int
     request_id: str
@@ -109,7 +115,13 @@ class DraftSync(_message.Message):
     named_corpora: bool
     corpora: _containers.RepeatedScalarFieldContainer[str]
     temperature: float
-    def __init__(self, request: _Optional[int] = ..., epoch: _Optional[int] = ..., request_id: _Optional[str] = ..., tenant: _Optional[str] = ..., model: _Optional[str] = ..., tokenizer: _Optional[str] = ..., adapter: _Optional[str] = ..., vocabulary_size: _Optional[int] = ..., prompt: _Optional[bytes] = ..., output: _Optional[bytes] = ..., group: _Optional[str] = ..., stop_ids: _Optional[bytes] = ..., max_new_tokens: _Optional[int] = ..., shape: _Optional[_Union[_catalogue_pb2.Shape, str]] = ..., max_nodes: _Optional[int] = ..., share: _Optional[_Union[_catalogue_pb2.Share, str]] = ..., hide_history: _Optional[bool] = ..., named_corpora: _Optional[bool] = ..., corpora: _Optional[_Iterable[str]] = ..., temperature: _Optional[float] = ...) -> None: ...
+    preset: _catalogue_pb2.Preset
+    max_depth: int
+    max_breadth: int
+    min_survival: float
+    max_spec_factor: float
+    min_token_prob: float
+    def __init__(self, request: _Optional[int] = ..., epoch: _Optional[int] = ..., request_id: _Optional[str] = ..., tenant: _Optional[str] = ..., model: _Optional[str] = ..., tokenizer: _Optional[str] = ..., adapter: _Optional[str] = ..., vocabulary_size: _Optional[int] = ..., prompt: _Optional[bytes] = ..., output: _Optional[bytes] = ..., group: _Optional[str] = ..., stop_ids: _Optional[bytes] = ..., max_new_tokens: _Optional[int] = ..., shape: _Optional[_Union[_catalogue_pb2.Shape, str]] = ..., max_nodes: _Optional[int] = ..., share: _Optional[_Union[_catalogue_pb2.Share, str]] = ..., hide_history: _Optional[bool] = ..., named_corpora: _Optional[bool] = ..., corpora: _Optional[_Iterable[str]] = ..., temperature: _Optional[float] = ..., preset: _Optional[_Union[_catalogue_pb2.Preset, str]] = ..., max_depth: _Optional[int] = ..., max_breadth: _Optional[int] = ..., min_survival: _Optional[float] = ..., max_spec_factor: _Optional[float] = ..., min_token_prob: _Optional[float] = ...) -> None: ...
 
 class VerifyCommit(_message.Message):
     __slots__ = ("request", "epoch", "start", "token_end", "tokens", "tail_base", "verified", "bitmap_end", "bitmap", "max_nodes")

@@ -38,11 +38,15 @@ struct Fill {
   std::uint32_t distinct = 0;  // different ones
 };
 
-// What a request says about the shape of its trees.
+// How a request wants its trees made.
 struct DraftPolicy {
+  Preset preset = Preset::kLearned;
   std::uint32_t max_depth = UINT32_MAX;    // nodes on one path, at least 1
   std::uint32_t max_breadth = UINT32_MAX;  // children of one node, at least 1
   double min_survival = 0.0;               // nodes below are not drafted; the batch's counts too, the higher of the two
+  // Of suffix_decoding:
+  double max_spec_factor = 1.0;  // most nodes for each token of the match
+  double min_token_prob = 0.1;   // nodes below are not drafted
 };
 
 // What one request of a batch wants.

@@ -22,6 +22,7 @@ struct RequestOptions {
   std::optional<std::uint32_t> max_new_tokens;
   std::uint32_t max_nodes = UINT32_MAX;
   bool chain = false;
+  DraftPolicy policy;
   Share share = Share::kOutputs;
   std::string group;  // empty: of no group
   bool reads_history = true;

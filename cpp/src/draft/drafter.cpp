@@ -4,6 +4,7 @@
 #include "draft/evidence.h"
 #include "draft/frontier.h"
 #include "draft/ppm.h"
+#include "draft/presets/presets.h"
 #include "draftd/drafting.h"
 
 namespace draftd {
@@ -28,6 +29,8 @@ class Growth {
   void take();
   // Stage 2: propose its continuations.
   void expand();
+  // Instead of the first expand(): propose the whole tree that a preset draws up.
+  void propose(Presets& presets);
 
   bool done() const { return nodes_.size() == wish_->max_nodes || frontier_.empty(); }
   const Frontier& frontier() const { return frontier_; }
@@ -91,7 +94,8 @@ void Growth::take() {
   const auto above = static_cast<std::size_t>(taken.parent + 1);
   const std::size_t here = nodes_.size();
   depths_.push_back(depths_[above] + 1);
-  expanding_ = nodes_.size() < wish_->max_nodes && depths_[here] < wish_->policy.max_depth &&
+  expanding_ = wish_->policy.preset == Preset::kLearned && nodes_.size() < wish_->max_nodes &&
+               depths_[here] < wish_->policy.max_depth &&
                std::find(wish_->stop_ids.begin(), wish_->stop_ids.end(), taken.token) == wish_->stop_ids.end();
   if (!expanding_) return;
   for (std::size_t i = 0; i < wish_->live.size(); ++i) {
@@ -136,11 +140,19 @@ void Growth::expand() {
   while (too_many && !siblings_.empty()) frontier_.push(siblings_.pop());
 }
 
+// A preset's node competes for the batch's nodes by its survival, as any other.
+void Growth::propose(Presets& presets) {
+  Plan& plan = presets.draw_up(*wish_, {texts_.data(), wish_->sealed.size()}, min_survival_);
+  for (const Proposal& node : plan.by_survival()) frontier_.push(node);
+  cut_by_threshold_ = plan.cut_by_threshold();
+}
+
 }  // namespace
 
 struct Drafter::Storage {
   std::vector<Growth> growths;
   NearestSearch search;
+  Presets presets;
   std::vector<std::uint32_t> growing;  // numbers of the trees that can still take a node
 };
 
@@ -162,7 +174,11 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   storage_->search.run();
   for (std::uint32_t i = 0; i < wishes.size(); ++i) {
     growths[i].stand_at_root();
-    growths[i].expand();
+    if (wishes[i].policy.preset == Preset::kLearned) {
+      growths[i].expand();
+    } else {
+      growths[i].propose(storage_->presets);
+    }
     if (!growths[i].done()) growing.push_back(i);
   }
 

@@ -69,6 +69,7 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   wish.vocabulary = options.vocabulary;
   wish.max_nodes = nodes;
   wish.chain = options.chain;
+  wish.policy = options.policy;
   wishes.push_back(wish);
 }
 
