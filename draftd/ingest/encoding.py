@@ -4,15 +4,10 @@ A tokenizer that runs in one process keeps only one core busy with what it hands
 from the first text that finds all others at work to the end of the load, or of the process that started it.
 """
 
-import os
-import pickle
-import subprocess
-import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +16,7 @@ import numpy as np
 from draftd.ingest.documents import Ids, Piece, Text
 from draftd.ingest.job import CorpusKey, KnownTokenizer
 from draftd.ingest.problem import IngestError
+from draftd.ingest.tokenizer_process import TokenizerProcess
 
 # Texts are handed over together up to this many characters: enough to be worth a message, little enough to keep
 # every process busy and to notice soon that the token limit is passed.
@@ -36,7 +32,7 @@ class Encoder:
         self._processes = processes
         self._threads = ThreadPoolExecutor(processes, "encoding")  # one for each process, started when needed
         self._of_thread = threading.local()
-        self._started: list[_Process] = []
+        self._started: list[TokenizerProcess] = []
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +60,7 @@ class Encoder:
     def _encode(self, texts: list[Text]) -> Ids:
         process = getattr(self._of_thread, "process", None)
         if process is None:
-            process = self._of_thread.process = _Process(self._tokenizer())
+            process = self._of_thread.process = TokenizerProcess(self._tokenizer())
             self._started.append(process)
         encoded = process.encode([text.text for text in texts])
         ids = np.frombuffer(b"".join(encoded), np.int32)
@@ -79,36 +75,6 @@ class Encoder:
                 "give token ids"
             )
         return self._known
-
-
-class _Process:
-    """One process that tokenizes. When this one dies, it reads the end of its input and ends too."""
-
-    def __init__(self, known: KnownTokenizer) -> None:
-        alone = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        command = [sys.executable, "-P", "-m", "draftd.ingest.encode_texts", str(known.path), known.fingerprint]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | alone)
-
-    def encode(self, texts: Sequence[str]) -> list[bytes]:
-        """Token ids of each as packed int32. Raises IngestError."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            pickle.dump(texts, self._process.stdin)
-            self._process.stdin.flush()
-            answer: list[bytes] | IngestError = pickle.load(self._process.stdout)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            raise RuntimeError("a tokenizer process died; is there enough memory?") from None
-        if isinstance(answer, IngestError):
-            raise answer
-        return answer
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def close(self) -> None:
-        with suppress(BrokenPipeError), self._process:  # something may be left that it didn't read
-            pass
 
 
 def _settled(batch: Future[Ids] | Ids) -> Ids:

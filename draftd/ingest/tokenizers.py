@@ -19,6 +19,8 @@ class Tokenizer(Protocol):
     fingerprint: str
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]: ...
+    def spell(self, ids: Sequence[int]) -> list[str]:
+        """What each id stands for in the middle of a text, by itself; bytes that are no character as U+FFFD."""
 
 
 def fingerprint_of(vocabulary: Iterable[tuple[int, bytes]]) -> str:
@@ -64,6 +66,12 @@ class _JsonTokenizer:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._library.encode_batch_fast(texts, add_special_tokens=False)]
 
+    def spell(self, ids: Sequence[int]) -> list[str]:
+        # At its beginning a text may lose a space, so what counts is how it goes on with the same id.
+        once = [self._library.decode([token], skip_special_tokens=False) for token in ids]
+        twice = [self._library.decode([token, token], skip_special_tokens=False) for token in ids]
+        return [pair.removeprefix(text) for text, pair in zip(once, twice, strict=True)]
+
 
 class _Tekken:
     def __init__(self, path: Path) -> None:
@@ -76,11 +84,14 @@ class _Tekken:
             self._library = Tekkenizer.from_file(path)
         except (ValueError, KeyError, TypeError, AssertionError) as error:
             raise IngestError(f"tokenizer {path}: {error}") from None
+        self._keep = SpecialTokenPolicy.KEEP
         self.vocabulary_size = self._library.n_words
         self.fingerprint = fingerprint_of(
-            (token_id, self._library.id_to_byte_piece(token_id, SpecialTokenPolicy.KEEP))
-            for token_id in range(self.vocabulary_size)
+            (token_id, self._library.id_to_byte_piece(token_id, self._keep)) for token_id in range(self.vocabulary_size)
         )
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [self._library.encode(text, bos=False, eos=False) for text in texts]
+
+    def spell(self, ids: Sequence[int]) -> list[str]:
+        return [self._library.id_to_byte_piece(token, self._keep).decode(errors="replace") for token in ids]

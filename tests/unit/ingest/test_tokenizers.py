@@ -60,3 +60,13 @@ def test_a_file_that_is_no_tokenizer_is_refused(content: str, complaint: str, tm
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(IngestError, match=r"absent.json: no such file"):
         open_tokenizer(tmp_path / "absent.json")
+
+
+def test_ids_are_spelt_as_in_the_middle_of_a_text(tmp_path: Path) -> None:
+    words = open_tokenizer(word_tokenizer(tmp_path))
+    (ids,) = words.encode(["cat the"])
+    assert "".join(words.spell(ids)) == " cat the"
+    tekken = open_tokenizer(TEKKEN)
+    (ids,) = tekken.encode(["hello world, \N{SNOWMAN}"])
+    assert tekken.spell(ids)[:3] == ["hello", " world", ","]
+    assert tekken.spell([2, 1000 + 0xE2]) == ["</s>", "\ufffd"]

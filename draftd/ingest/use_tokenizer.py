@@ -1,4 +1,5 @@
-"""The process that tokenizes: lists of texts on standard input, lists of packed int32 token ids on standard output."""
+"""The process that tokenizes. Each message on its standard input has an answer on its standard output: lists of texts
+have packed int32 token ids, arrays of ids have texts."""
 
 import pickle
 import sys
@@ -20,8 +21,11 @@ def main() -> None:
             _say(error)
             return
         while True:
-            texts = pickle.load(sys.stdin.buffer)
-            _say([array("i", ids).tobytes() for ids in tokenizer.encode(texts)])
+            question = pickle.load(sys.stdin.buffer)
+            if isinstance(question, array):
+                _say(tokenizer.spell(question))
+            else:
+                _say([array("i", ids).tobytes() for ids in tokenizer.encode(question)])
 
 
 def _opened(path: Path, fingerprint: str) -> Tokenizer:
@@ -33,7 +37,7 @@ def _opened(path: Path, fingerprint: str) -> Tokenizer:
     return tokenizer
 
 
-def _say(answer: list[bytes] | IngestError) -> None:
+def _say(answer: list[bytes] | list[str] | IngestError) -> None:
     pickle.dump(answer, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 
