@@ -10,7 +10,9 @@ import numpy as np
 from draftd import native
 
 
-def sealed(documents: Sequence[Sequence[int]], labels: Sequence[str] = (), time: int = 0) -> native.Segment:
+def sealed(
+    documents: Sequence[Sequence[int]], labels: Sequence[str] = (), time: int | Sequence[int] = 0
+) -> native.Segment:
     """One segment of the documents, of which at least one holds a token. Not labelled: all labels are empty."""
     builder = native.SegmentBuilder("")
     builder.add(

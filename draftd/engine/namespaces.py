@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from draftd import native
 from draftd.wire import Namespace
@@ -10,6 +10,10 @@ from draftd.wire import Namespace
 
 class LimitExceeded(Exception):
     """A limit of the settings would be passed; the message holds it and what was asked."""
+
+
+class UnknownNamespace(LookupError):
+    """Nothing is known of a namespace; the message names those that differ in the tokenizer alone."""
 
 
 class UnknownCorpus(LookupError):
@@ -90,12 +94,17 @@ class Namespaces:
     def corpora(self, namespace: Namespace, names: Iterable[str]) -> list[int]:
         """Numbers of named corpora. Raises UnknownCorpus."""
         with self._lock:
-            known = self._entry(namespace).corpora
-            for name in names:
-                if name not in known:
-                    have = ", ".join(sorted(known)) or "none"
-                    raise UnknownCorpus(f"no corpus {name!r} in namespace {namespace}; it has: {have}")
-            return [known[name] for name in names]
+            return list(_picked(namespace, self._entry(namespace).corpora, names).values())
+
+    def look_up(self, namespace: Namespace, names: Iterable[str] | None) -> tuple[int, dict[str, int]]:
+        """Its number, and those of the named corpora, or of all. Raises UnknownNamespace or UnknownCorpus.
+
+        Unlike the other calls, it does not bring a namespace into existence."""
+        with self._lock:
+            entry = self._entries.get(namespace)
+            if entry is None:
+                raise UnknownNamespace(self._nothing_known(namespace))
+            return entry.number, _picked(namespace, entry.corpora, entry.corpora if names is None else names)
 
     def publish(self, namespace: Namespace, name: str, segments: Sequence[native.Segment]) -> None:
         """Makes the corpus these segments, whatever it was before. Raises LimitExceeded."""
@@ -121,9 +130,24 @@ class Namespaces:
             if number is not None:
                 self._core.withdraw_corpus(entry.number, number)
 
+    def _nothing_known(self, namespace: Namespace) -> str:
+        problem = f"nothing is known of namespace {namespace}: no request, corpus or history was of it"
+        owner = replace(namespace, tokenizer=None)
+        others = [other.tokenizer or "none stated" for other in self._entries if owner.covers(other)]
+        return f"{problem}; the tokenizers that are known there: {', '.join(others)}" if others else problem
+
     def _entry(self, namespace: Namespace) -> _Entry:
         entry = self._entries.get(namespace)
         if entry is None:
             entry = self._entries[namespace] = _Entry(self._core.create_namespace())
             self._names[entry.number] = namespace
         return entry
+
+
+def _picked(namespace: Namespace, corpora: dict[str, int], names: Iterable[str]) -> dict[str, int]:
+    """Raises UnknownCorpus."""
+    for name in names:
+        if name not in corpora:
+            have = ", ".join(sorted(corpora)) or "none"
+            raise UnknownCorpus(f"no corpus {name!r} in namespace {namespace}; it has: {have}")
+    return {name: corpora[name] for name in names}

@@ -35,8 +35,8 @@ class Opener:
         return RowError(request=sync.request, epoch=sync.epoch, status=status, message=message)
 
     def _open(self, verifier: int, sync: DraftSync, now: float, takes_trees: bool) -> tuple[Status, str]:
-        _check_fields(sync)
-        namespace = Namespace(sync.tenant, sync.model, sync.tokenizer or None, sync.adapter)
+        check_fields(sync)
+        namespace = namespace_of(sync)
         self.namespaces.check_tokenizer(namespace, sync.vocabulary_size)
         status, detail = self.core.open(
             verifier=verifier,
@@ -73,7 +73,12 @@ class Opener:
                 return f"{detail} tokens do not fit into engine.memory_limit ({self.memory_limit} bytes)"
 
 
-def _check_fields(sync: DraftSync) -> None:
+def namespace_of(sync: DraftSync) -> Namespace:
+    """Raises ValueError for a name that can't be one."""
+    return Namespace(sync.tenant, sync.model, sync.tokenizer or None, sync.adapter)
+
+
+def check_fields(sync: DraftSync) -> None:
     """Raises ValueError naming the field."""
     for field in ("request_id", "group"):
         try:

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 
 from draftd import native
 from draftd.config import EngineSettings
+from draftd.engine.explain import Explainer
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
@@ -78,6 +79,7 @@ class Engine(Histories):
         self.incarnation = secrets.randbits(64)
         self._settings = settings
         self._wall_clock = wall_clock
+        self.explainer = Explainer(self._core, self._namespaces)
         self._opener = Opener(self._core, self._namespaces, settings.memory_limit)
         self._counters = Counters()
         self._verifiers = Verifiers()
