@@ -1,15 +1,26 @@
 """What a request states when it opens."""
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from numpy.typing import ArrayLike
 
 from draftd.client.columns import prompt_column, token_column
-from draftd.wire import DraftSync, Namespace, Shape, Share
+from draftd.wire import DraftSync, Namespace, Preset, Shape, Share
+
+PresetName = Literal["learned", "suffix_decoding", "ngram_bfs", "ngram_prob"]
 
 _SHAPES = {"tree": Shape.SHAPE_TREE, "chain": Shape.SHAPE_CHAIN}
+_PRESETS = {preset.name.lower(): preset for preset in Preset}
 _SHARES = {"outputs": Share.OUTPUTS, "group": Share.GROUP, "all": Share.ALL, "none": Share.NOTHING}
+_POLICY_NUMBERS: dict[str, tuple[float, float]] = {  # and their limits
+    "max_depth": (1, 2**32 - 1),
+    "max_breadth": (1, 2**32 - 1),
+    "min_survival": (0.0, 1.0),
+    "max_spec_factor": (0.0, 1e9),
+    "min_token_prob": (0.0, 1.0),
+}
+_OF_SUFFIX_DECODING = ("max_spec_factor", "min_token_prob")
 
 
 class OpenOptions(TypedDict, total=False):
@@ -26,6 +37,13 @@ class OpenOptions(TypedDict, total=False):
     history: bool  # may its drafts read the history?
     corpora: Literal["all"] | Sequence[str]  # which of its namespace's corpora its drafts read
     temperature: float | None
+    # How its trees are made; None: as the server is configured. docs/presets.md tells of the presets.
+    preset: PresetName | None
+    max_depth: int | None  # nodes on one path
+    max_breadth: int | None  # children of one node
+    min_survival: float | None  # nodes less likely to be accepted are not drafted; a step's min_survival counts too
+    max_spec_factor: float | None  # of suffix_decoding: most nodes for each token of the match; None: 1.0
+    min_token_prob: float | None  # of suffix_decoding: nodes below are not drafted; None: 0.1
 
 
 def opening_message(
@@ -56,6 +74,9 @@ def opening_message(
     corpora = options.get("corpora", "all")
     if isinstance(corpora, str) and corpora != "all":
         raise ValueError(f"open({request_id!r}): corpora is {corpora!r}; give 'all' or a list of corpus ids")
+    preset = options.get("preset")
+    if preset is not None and preset not in _PRESETS:
+        raise ValueError(f"open({request_id!r}): preset is {preset!r}; choose one of {', '.join(_PRESETS)}")
     return DraftSync(
         request_id=request_id,
         tenant=options.get("tenant", namespace.tenant),
@@ -74,4 +95,20 @@ def opening_message(
         named_corpora=corpora != "all",
         corpora=() if corpora == "all" else corpora,
         temperature=options.get("temperature"),
+        preset=None if preset is None else _PRESETS[preset],
+        **_policy_numbers(request_id, options),
     )
+
+
+def _policy_numbers(request_id: str, options: OpenOptions) -> dict[str, Any]:
+    """What is stated of them. Raises ValueError for a number that can't be meant."""
+    said: dict[str, Any] = {
+        name: value for name, value in options.items() if name in _POLICY_NUMBERS and value is not None
+    }
+    for name, value in said.items():
+        least, most = _POLICY_NUMBERS[name]
+        if not least <= value <= most:
+            raise ValueError(f"open({request_id!r}): {name} is {value}; give a number from {least} to {most}")
+        if name in _OF_SUFFIX_DECODING and options.get("preset") not in (None, "suffix_decoding"):
+            raise ValueError(f"open({request_id!r}): {name} is for preset='suffix_decoding' alone")
+    return said

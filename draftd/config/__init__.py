@@ -9,6 +9,7 @@ from draftd.config.load import CONFIG_FILE_VARIABLE, ConfigError, load_settings
 from draftd.config.settings import (
     CorporaSettings,
     CorpusFile,
+    DraftingSettings,
     EngineSettings,
     HistorySettings,
     LimitSettings,
@@ -23,6 +24,7 @@ __all__ = [
     "ConfigError",
     "CorporaSettings",
     "CorpusFile",
+    "DraftingSettings",
     "EngineSettings",
     "HistorySettings",
     "LimitSettings",

@@ -76,6 +76,22 @@ class EngineSettings(Section):
         return self
 
 
+class DraftingSettings(Section):
+    """How trees are made for requests that state nothing themselves."""
+
+    preset: Literal["learned", "suffix_decoding", "ngram_bfs", "ngram_prob"] = Field(
+        default="learned", description="What scores the candidates; docs/presets.md tells what each does."
+    )
+    max_depth: int = Field(default=1024, ge=1, le=1024, description="Most nodes on one path.")
+    max_breadth: int = Field(default=1024, ge=1, le=1024, description="Most children of one node.")
+    min_survival: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Nodes less likely to be accepted are not drafted. A step may ask for more, not for less.",
+    )
+
+
 class CorpusFile(Section):
     """A corpus that is loaded before the server is ready."""
 
@@ -207,6 +223,7 @@ class Settings(BaseSettings):
     )
     listen: ListenSettings = ListenSettings()
     engine: EngineSettings = EngineSettings()
+    drafting: DraftingSettings = DraftingSettings()
     corpora: CorporaSettings = CorporaSettings()
     history: HistorySettings = HistorySettings()
     limits: LimitSettings = LimitSettings()

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from draftd import native
+from draftd.config import DraftingSettings
 from draftd.engine.namespaces import Namespaces, TokenizerMismatch, UnknownCorpus
+from draftd.engine.policy import policy_of
 from draftd.wire import DraftSync, Namespace, RowError, Shape, Share, Status, check_label
 
 MOST_STOP_IDS = 256  # each is compared with every committed token
@@ -19,6 +21,7 @@ class Opener:
     core: native.Engine
     namespaces: Namespaces
     memory_limit: int  # bytes
+    drafting: DraftingSettings
 
     def open(self, verifier: int, sync: DraftSync, now: float, *, takes_trees: bool) -> RowError | None:
         """Opens the request, or answers the error of its row; then nothing is changed."""
@@ -51,6 +54,7 @@ class Opener:
             max_new_tokens=sync.max_new_tokens if sync.HasField("max_new_tokens") else None,
             chain=sync.shape == Shape.SHAPE_CHAIN or not takes_trees,
             max_nodes=sync.max_nodes,
+            policy=policy_of(sync, self.drafting),
             share=sync.share,
             group=sync.group,
             hide_history=sync.hide_history,

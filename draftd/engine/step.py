@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from draftd import native
-from draftd.config import EngineSettings
+from draftd.config import DraftingSettings, EngineSettings
 from draftd.engine.explain import Explainer
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
@@ -65,6 +65,7 @@ class Engine(Histories):
     def __init__(
         self,
         settings: EngineSettings,
+        drafting: DraftingSettings = DraftingSettings(),  # noqa: B008  (frozen)
         *,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
@@ -80,7 +81,7 @@ class Engine(Histories):
         self._settings = settings
         self._wall_clock = wall_clock
         self.explainer = Explainer(self._core, self._namespaces)
-        self._opener = Opener(self._core, self._namespaces, settings.memory_limit)
+        self._opener = Opener(self._core, self._namespaces, settings.memory_limit, drafting)
         self._counters = Counters()
         self._verifiers = Verifiers()
 

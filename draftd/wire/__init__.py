@@ -1,6 +1,6 @@
 """The wire contract in Python: messages, codes and the namespace. A leaf: imports nothing of draftd."""
 
-from draftd.wire.catalogue import CloseReason, Reason, Shape, Share, Source, Status, TailKind
+from draftd.wire.catalogue import CloseReason, Preset, Reason, Shape, Share, Source, Status, TailKind
 from draftd.wire.history import HistoryDocuments, HistoryState
 from draftd.wire.label import LONGEST_LABEL, check_label
 from draftd.wire.messages import (
@@ -42,6 +42,7 @@ __all__ = [
     "HistoryDocuments",
     "HistoryState",
     "Namespace",
+    "Preset",
     "Reason",
     "RowError",
     "Shape",
