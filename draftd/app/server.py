@@ -47,7 +47,7 @@ class Server:
         self._wanted = {kind: directory.endpoint(endpoint) for kind, endpoint in given.items() if endpoint}
         self._settings = settings
         self._readiness = Readiness((*self._wanted, "corpora"))
-        self._engine = Engine(settings.engine)
+        self._engine = Engine(settings.engine, settings.drafting)
         self._loader = Loader(processes=cpu_count())
         self._library = CorpusLibrary(self._engine, self._loader, settings, directory.path, directory.scratch)
         self._loads = Loads(self._library, settings.corpora)
@@ -86,12 +86,7 @@ class Server:
         metrics = CollectorRegistry()
         metrics.register(EngineCollector(self._engine.statistics))
         metrics.register(ProcessCollector(registry=None))
-        admin = Admin(
-            loads=self._loads,
-            readiness=self._readiness,
-            metrics=metrics,
-            incarnation=self._engine.incarnation,
-        )
+        admin = Admin(engine=self._engine, loads=self._loads, readiness=self._readiness, metrics=metrics)
         server = HttpServer(admin_app(admin), address, self._settings.listen.shutdown_seconds)
         endpoint = await server.start()
         self._stops.append(server.stop)

@@ -94,6 +94,10 @@ class CorpusLibrary:
             facts.tokenizer_known(known.tenant, known.model, known.path, known.fingerprint, known.vocabulary_size)
         return self._tokenizers
 
+    def tokenizer_of(self, tenant: str, model: str) -> KnownTokenizer | None:
+        """The first that fits."""
+        return next((known for known in self._tokenizers if known.serves(tenant, model)), None)
+
     def open(self) -> None:
         """Maps what lies on the disk, and begins to look after it.
 

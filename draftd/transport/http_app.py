@@ -11,30 +11,33 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from draftd.engine import Engine
 from draftd.observe import facts
 from draftd.observe.readiness import Readiness
 from draftd.transport.http_answer import no_such_call
 from draftd.transport.http_archive import Archive
 from draftd.transport.http_corpora import Corpora
 from draftd.transport.http_documents import Documents
+from draftd.transport.http_explain import Explanations
 from draftd.transport.loads import Loads
 from draftd.wire import PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """What the routes work on. `incarnation` is that of the engine."""
+    """What the routes work on."""
 
+    engine: Engine
     loads: Loads
     readiness: Readiness
     metrics: CollectorRegistry
-    incarnation: int
 
 
 def admin_app(admin: Admin) -> Starlette:
     corpora = Corpora(admin.loads, admin.readiness)
     documents = Documents(admin.loads, admin.readiness)
     archive = Archive(admin.loads, admin.readiness)
+    explanations = Explanations(admin.engine.explainer, admin.loads.library, admin.readiness)
     status = _Status(admin)
     return Starlette(
         routes=[
@@ -48,6 +51,7 @@ def admin_app(admin: Admin) -> Starlette:
             Route("/delete_documents", archive.delete, methods=["POST"]),
             Route("/export", archive.export, methods=["GET"]),
             Route("/import", archive.import_, methods=["POST"]),
+            Route("/explain", explanations.explain, methods=["POST"]),
             Route("/healthz", status.healthz),
             Route("/readyz", status.readyz),
             Route("/version", status.version),
@@ -72,7 +76,11 @@ class _Status:
 
     async def version(self, _request: Request) -> JSONResponse:
         return JSONResponse(
-            {"version": version("draftd"), "protocol": PROTOCOL, "incarnation": f"{self._admin.incarnation:016x}"}
+            {
+                "version": version("draftd"),
+                "protocol": PROTOCOL,
+                "incarnation": f"{self._admin.engine.incarnation:016x}",
+            }
         )
 
     async def metrics(self, _request: Request) -> Response:

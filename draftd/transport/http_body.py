@@ -26,9 +26,9 @@ async def body_in_file(request: Request, file: Path, max_bytes: int, limit_name:
         raise LoaderError(f"the body can't be kept in {file.parent}: {error.strerror}") from None
 
 
-async def small_body(request: Request) -> bytes:
+async def small_body(request: Request, most: int = SMALL_BODY) -> bytes:
     """Raises IngestError."""
-    return b"".join([chunk async for chunk in _limited(request, SMALL_BODY, "for this call")])
+    return b"".join([chunk async for chunk in _limited(request, most, "for this call")])
 
 
 async def _limited(request: Request, max_bytes: int, limit_name: str) -> AsyncIterator[bytes]:

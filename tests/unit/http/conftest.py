@@ -78,7 +78,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
         metrics.register(EngineCollector(engine.statistics))
         readiness = Readiness(waiting_for)
         loads = Loads(library, settings.corpora)
-        app = admin_app(Admin(loads, readiness, metrics, engine.incarnation))
+        app = admin_app(Admin(engine, loads, readiness, metrics))
         http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://draftd")
         started.append(Endpoint(engine, loader, library, loads, readiness, http))
         return started[-1]

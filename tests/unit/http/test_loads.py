@@ -91,7 +91,7 @@ async def test_what_is_under_way_ends_with_the_server(endpoint: Endpoint, readin
 
 
 async def test_a_client_that_breaks_off_adds_nothing(endpoint: Endpoint) -> None:
-    app = admin_app(Admin(endpoint.loads, endpoint.readiness, None, endpoint.engine.incarnation))  # type: ignore[arg-type]
+    app = admin_app(Admin(endpoint.engine, endpoint.loads, endpoint.readiness, None))  # type: ignore[arg-type]
     server = HttpServer(app, "127.0.0.1:0", shutdown_seconds=1.0)
     url = httpx.URL(await server.start())
     try:
