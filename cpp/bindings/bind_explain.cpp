@@ -13,8 +13,8 @@ namespace draftd::bindings {
 namespace {
 
 Explanation explain(Engine& self, std::uint32_t name_space, const py::bytes& text, std::uint32_t vocabulary_size,
-                    const py::bytes& stop_ids, bool chain, std::uint32_t max_nodes, std::string group,
-                    bool hide_history, std::optional<std::vector<std::uint32_t>> corpora) {
+                    const py::bytes& stop_ids, bool chain, std::uint32_t max_nodes, const DraftPolicy& policy,
+                    std::string group, bool hide_history, std::optional<std::vector<std::uint32_t>> corpora) {
   const auto tokens = column<Token>(text, "text");
   const auto stops = column<Token>(stop_ids, "stop_ids");
   RequestOptions options;
@@ -22,6 +22,7 @@ Explanation explain(Engine& self, std::uint32_t name_space, const py::bytes& tex
   options.stop_ids.assign(stops.begin(), stops.end());
   options.chain = chain;
   options.max_nodes = max_nodes;
+  options.policy = policy;
   options.group = std::move(group);
   options.reads_history = !hide_history;
   options.corpora = std::move(corpora);
@@ -60,8 +61,8 @@ void bind_explain(py::module_& module, py::class_<Engine>& engine) {
       .def_readonly("nodes", &Explanation::nodes);
 
   engine.def("explain", &explain, py::kw_only(), py::arg("namespace"), py::arg("text"), py::arg("vocabulary_size"),
-             py::arg("stop_ids"), py::arg("chain"), py::arg("max_nodes"), py::arg("group"), py::arg("hide_history"),
-             py::arg("corpora"));
+             py::arg("stop_ids"), py::arg("chain"), py::arg("max_nodes"), py::arg("policy"), py::arg("group"),
+             py::arg("hide_history"), py::arg("corpora"));
 }
 
 }  // namespace draftd::bindings

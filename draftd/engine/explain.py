@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from draftd import native
+from draftd.config import DraftingSettings
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import check_fields, namespace_of
+from draftd.engine.policy import policy_of
 from draftd.wire import DraftSync, Reason, Shape, Source
 
 LONGEST_CONTEXT = 1 << 17  # tokens: all of them are indexed for one answer
@@ -75,6 +77,7 @@ class Explainer:
 
     core: native.Engine
     namespaces: Namespaces
+    drafting: DraftingSettings
 
     def explain(self, question: DraftSync) -> Explanation:
         """What the request would state when it opens, with the text as its prompt. Thread-safe; takes milliseconds.
@@ -99,6 +102,7 @@ class Explainer:
             stop_ids=question.stop_ids,
             chain=question.shape == Shape.SHAPE_CHAIN,
             max_nodes=question.max_nodes,
+            policy=policy_of(question, self.drafting),
             group=question.group,
             hide_history=question.hide_history,
             corpora=list(corpora.values()),

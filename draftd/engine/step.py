@@ -80,7 +80,7 @@ class Engine(Histories):
         self.incarnation = secrets.randbits(64)
         self._settings = settings
         self._wall_clock = wall_clock
-        self.explainer = Explainer(self._core, self._namespaces)
+        self.explainer = Explainer(self._core, self._namespaces, drafting)
         self._opener = Opener(self._core, self._namespaces, settings.memory_limit, drafting)
         self._counters = Counters()
         self._verifiers = Verifiers()

@@ -351,6 +351,7 @@ class Engine:
         stop_ids: bytes,
         chain: bool,
         max_nodes: int,
+        policy: DraftPolicy,
         group: str,
         hide_history: bool,
         corpora: list[int] | None,

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from starlette.requests import Request
 from starlette.responses import Response
 
+from draftd.client.opening import PresetName
 from draftd.corpora import CorpusLibrary
 from draftd.engine import (
     Evidence,
@@ -27,7 +28,7 @@ from draftd.observe.readiness import Readiness
 from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, NotFound, Shape, success
 from draftd.transport.http_body import small_body
-from draftd.wire import DraftSync, Reason
+from draftd.wire import DraftSync, Preset, Reason
 from draftd.wire import Shape as DraftShape
 
 LONGEST_BODY = 1 << 20  # bytes
@@ -55,6 +56,13 @@ class Question(BaseModel):
     stop_ids: list[int] = []
     shape: Literal["tree", "chain"] = "tree"
     max_nodes: int = Field(default=16, ge=1, lt=2**32)
+    # Not stated: as the server is configured.
+    preset: PresetName | None = None
+    max_depth: int | None = Field(default=None, ge=1, lt=2**32)
+    max_breadth: int | None = Field(default=None, ge=1, lt=2**32)
+    min_survival: float | None = None
+    max_spec_factor: float | None = None
+    min_token_prob: float | None = None
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
@@ -106,6 +114,12 @@ class Explanations:
             corpora=question.corpora or (),
             shape=DraftShape.SHAPE_CHAIN if question.shape == "chain" else DraftShape.SHAPE_TREE,
             max_nodes=question.max_nodes,
+            preset=None if question.preset is None else Preset[question.preset.upper()],
+            max_depth=question.max_depth,
+            max_breadth=question.max_breadth,
+            min_survival=question.min_survival,
+            max_spec_factor=question.max_spec_factor,
+            min_token_prob=question.min_token_prob,
         )
         try:
             return self._explainer.explain(sync)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from draftd import native
 from draftd.reference.explain import Document, Evidence, evidence
-from draftd.wire import Share, Source
+from draftd.wire import Preset, Share, Source
 from tests.property.rows import CommitRow, packed, step
 from tests.segments import sealed
 
@@ -55,6 +55,9 @@ options = st.fixed_dictionaries(
         "stop_ids": st.sampled_from([packed("<i4", []), packed("<i4", [4])]),
         "chain": st.booleans(),
         "max_nodes": st.sampled_from([1, 8, 24]),
+        "policy": st.builds(
+            native.DraftPolicy, preset=st.sampled_from([0, 0, *Preset]), min_survival=st.sampled_from([0.0, 0.3])
+        ),
         "group": groups,
         "hide_history": st.booleans(),
         "corpora": st.sampled_from([None, [], [2], [3, 1, 9]]),
