@@ -15,6 +15,7 @@ def replay(
     endpoint: Annotated[
         str | None, typer.Option(metavar="URL", help="A server: ipc://, tcp://, grpc:// or unix:; default: in process.")
     ] = None,
+    requests: Annotated[int | None, typer.Option(min=1, help="Replay only the first requests of each file.")] = None,
     budget: Annotated[
         int | None, typer.Option(min=1, help="Most drafted nodes of a step; 16 if none is given.")
     ] = None,
@@ -30,23 +31,46 @@ def replay(
     corpus: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Corpus of token ids to draft from; may be repeated.")
     ] = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="learned, suffix_decoding, ngram_bfs, ngram_prob, or ngram for plain lookup; repeated with --compare.",
+        ),
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Replay with each preset, and print one table.")] = False,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Draw reliability and accepted positions into this file.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the figures to this file.")] = None,
 ) -> None:
     """Replay recorded traffic and print what each verify step yields."""
     from draftd.ingest import IngestError, LoaderError
     from draftd.replay import ReplayError, ReplayOptions, TraceError, run
+    from draftd.replay import compare as compare_presets
+    from draftd.replay.options import PRESETS, preset_named
 
     # ValueError: an argument that a client can't mean, or text that can't be sent. RecursionError: nested too deep.
     with failing_on(IngestError, LoaderError, ReplayError, TraceError, ValueError, RecursionError):
+        presets = [preset_named(word) for word in preset or ()]
         options = ReplayOptions(
+            requests=requests,
             budget=budget,
             mean_budget=mean_budget,
             min_survival=min_survival,
             concurrency=concurrency,
             shape=shape,
             share=share,
+            preset=presets[0] if presets and not compare else None,
         )
-        run(files, options, endpoint=endpoint, corpora=corpus or (), json_file=json)
+        if compare:
+            if svg is not None:
+                raise ReplayError("--svg draws one preset: leave out --compare")
+            compare_presets(files, options, presets or PRESETS, endpoint=endpoint, corpora=corpus or (), json_file=json)
+            return
+        if len(presets) > 1:
+            raise ReplayError("several presets are for --compare")
+        run(files, options, endpoint=endpoint, corpora=corpus or (), json_file=json, svg_file=svg)
 
 
 def demo(quick: Annotated[bool, typer.Option("--quick", help="A tenth of the traffic.")] = False) -> None:

@@ -1,6 +1,7 @@
 """How far stated survival can be trusted, over all drafted nodes of a replay."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,19 @@ class Calibration:
         cell = _cell_of(survival)
         for outcome, chosen in enumerate((~accepted, accepted)):
             self._ranks[outcome] += np.bincount(cell[chosen], minlength=self._ranks.shape[1])
+
+    @classmethod
+    def pooled(cls, parts: Iterable["Calibration"]) -> "Calibration":
+        """All their nodes as one."""
+        whole = cls()
+        for part in parts:
+            part._flush()
+            whole._nodes += part._nodes
+            whole._accepted += part._accepted
+            whole._survival += part._survival
+            whole._squared_error += part._squared_error
+            whole._ranks += part._ranks
+        return whole
 
     @property
     def bucket_nodes(self) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from draftd.client import Client, Draft, Request
 from draftd.client.local import LocalClient
+from draftd.client.opening import OpenOptions, PresetName
 from draftd.replay.runner import PlainDraft, ReplayError, TimedDrafts
 from draftd.replay.traces import RecordedRequest
 from draftd.wire import Reason
@@ -37,19 +38,25 @@ class ClientRequest:
 class ClientDrafter:
     """Opens requests as an engine would: with the stop id, never with the length that the recording is known to have.
 
-    `shape` and `share` are those of `Client.open`. Every draft waits until all text before it is indexed, so the
-    figures don't depend on how fast this machine is.
+    `shape`, `share` and `preset` are those of `Client.open`. Every draft waits until all text before it is indexed, so
+    the figures don't depend on how fast this machine is.
     """
 
-    def __init__(self, client: Client | LocalClient, *, shape: Shape = "tree", share: Share = "outputs") -> None:
+    def __init__(
+        self,
+        client: Client | LocalClient,
+        *,
+        shape: Shape = "tree",
+        share: Share = "outputs",
+        preset: PresetName | None = None,
+    ) -> None:
         self._client = client
-        self._shape = shape
-        self._share = share
+        self._options = OpenOptions(stop_ids=[STOP_ID], shape=shape, share=share)
+        if preset is not None:
+            self._options["preset"] = preset
 
     def open(self, recorded: RecordedRequest) -> ClientRequest:
-        request = self._client.open(
-            recorded.id, recorded.prompt, stop_ids=[STOP_ID], shape=self._shape, share=self._share, wait=True
-        )
+        request = self._client.open(recorded.id, recorded.prompt, wait=True, **self._options)
         return ClientRequest(self, request)
 
     def step(self, commits: Mapping[ClientRequest, Sequence[int]], nodes: int, min_survival: float) -> TimedDrafts:

@@ -2,67 +2,107 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 
 from draftd.client import Client
 from draftd.client.local import LocalClient
 from draftd.replay.client_drafter import ClientDrafter
-from draftd.replay.options import ReplayOptions
+from draftd.replay.drawing import draw, require_matplotlib
+from draftd.replay.ngram import NgramDrafter
+from draftd.replay.options import PRESETS, ReplayOptions, ReplayPreset
 from draftd.replay.result import ReplayResult, geometric_mean
 from draftd.replay.runner import ReplayError, replay
-from draftd.replay.sessions import at_server, corpus_segment, in_process
-from draftd.replay.table import report_console, results_table
+from draftd.replay.sessions import Drafters
+from draftd.replay.table import presets_table, report_console, results_table
 from draftd.replay.traces import read_trace, workload_name
+
+DEFAULT_OPTIONS = ReplayOptions()
 
 
 def run(
     files: Sequence[Path],
-    options: ReplayOptions = ReplayOptions(),  # noqa: B008  (frozen)
+    options: ReplayOptions = DEFAULT_OPTIONS,
     *,
     endpoint: str | None = None,
     corpora: Sequence[Path] = (),
     json_file: Path | None = None,
+    svg_file: Path | None = None,
 ) -> list[ReplayResult]:
     """Replays the files one after another and prints a table.
 
     Without `endpoint` each file gets an engine in this process, with an index of each file of token ids in `corpora`.
+    `json_file` gets the figures, `svg_file` a drawing of how far survival can be trusted.
     Raises TraceError, IngestError or ReplayError, whose text is one line for a person.
     """
-    if endpoint is not None and corpora:
-        raise ReplayError("a corpus file is for a replay in process; for a server use `draftd corpus add`")
-    segments = {file.stem: corpus_segment(file) for file in corpora}
-    console = report_console()
-    results = []
-    for file in files:
-        workload = workload_name(file)
-        drafter = in_process(workload, segments) if endpoint is None else at_server(workload, endpoint)
-        with console.status(f"replaying {workload}"), drafter as client:
-            results.append(replay_file(file, client, options))
-    console.print(results_table(results, f"{endpoint or 'in process'}, {options}"))
+    if svg_file is not None:
+        require_matplotlib()
+    drafters = Drafters(endpoint, corpora)
+    results = _replay_all(files, options, drafters)
+    report_console().print(results_table(results, f"{drafters}, {options}"))
     if json_file is not None:
-        _write_json(json_file, options, results)
+        _write_json(json_file, {"settings": asdict(options), **_figures(results)})
+    if svg_file is not None:
+        draw(results, svg_file)
+    return results
+
+
+def compare(
+    files: Sequence[Path],
+    options: ReplayOptions = DEFAULT_OPTIONS,
+    presets: Sequence[ReplayPreset] = PRESETS,
+    *,
+    endpoint: str | None = None,
+    corpora: Sequence[Path] = (),
+    json_file: Path | None = None,
+) -> dict[ReplayPreset, list[ReplayResult]]:
+    """Replays the files once with each preset and prints one table; otherwise as `run`."""
+    drafters = Drafters(endpoint, corpora)
+    results = {preset: _replay_all(files, replace(options, preset=preset), drafters) for preset in presets}
+    report_console().print(presets_table(results, f"Tokens per step | nodes per step; {drafters}, {options}"))
+    if json_file is not None:
+        of_presets = {preset: _figures(of_preset) for preset, of_preset in results.items()}
+        _write_json(json_file, {"settings": asdict(options), "presets": of_presets})
     return results
 
 
 def replay_file(
-    file: Path,
-    client: Client | LocalClient,
-    options: ReplayOptions = ReplayOptions(),  # noqa: B008  (frozen)
+    file: Path, client: Client | LocalClient | None, options: ReplayOptions = DEFAULT_OPTIONS
 ) -> ReplayResult:
-    """Replays one file. Raises TraceError or ReplayError."""
+    """Replays one file; without a client, with plain n-gram lookup. Raises TraceError or ReplayError."""
     result = ReplayResult(workload_name(file))
-    drafter = ClientDrafter(client, shape=options.shape, share=options.share)
-    replay(read_trace(file), drafter, options.step_budget(), result, options.concurrency)
+    requests = islice(read_trace(file), options.requests)
+    budget = options.step_budget()
+    if client is None or options.preset == "ngram":
+        replay(requests, NgramDrafter(), budget, result, options.concurrency)
+    else:
+        drafter = ClientDrafter(client, shape=options.shape, share=options.share, preset=options.preset)
+        replay(requests, drafter, budget, result, options.concurrency)
     return result
 
 
-def _write_json(file: Path, options: ReplayOptions, results: Sequence[ReplayResult]) -> None:
-    report = {
-        "settings": asdict(options),
+def _replay_all(files: Sequence[Path], options: ReplayOptions, drafters: Drafters) -> list[ReplayResult]:
+    console = report_console()
+    results = []
+    for file in files:
+        with console.status(f"replaying {workload_name(file)} {options.preset or ''}"):
+            if options.preset == "ngram":
+                results.append(replay_file(file, None, options))
+                continue
+            with drafters.client(workload_name(file)) as client:
+                results.append(replay_file(file, client, options))
+    return results
+
+
+def _figures(results: Sequence[ReplayResult]) -> dict[str, object]:
+    return {
         "geometric_mean": geometric_mean(result.emitted_per_step for result in results),
         "workloads": [result.as_dict() for result in results],
     }
+
+
+def _write_json(file: Path, report: dict[str, object]) -> None:
     try:
         file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     except OSError as error:

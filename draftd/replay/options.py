@@ -1,6 +1,7 @@
 """What a replay asks of the drafter."""
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from draftd.replay.budgets import FixedBudget, MeanBudget, StepBudget
 from draftd.replay.client_drafter import Shape, Share
@@ -8,23 +9,40 @@ from draftd.replay.runner import ReplayError
 
 DEFAULT_BUDGET = 16
 
+# What drafts: a preset of draftd, or plain n-gram lookup in the request's own text, which needs no draftd.
+ReplayPreset = Literal["learned", "suffix_decoding", "ngram_bfs", "ngram_prob", "ngram"]
+PRESETS: tuple[ReplayPreset, ...] = get_args(ReplayPreset)
+
+
+def preset_named(word: str) -> ReplayPreset:
+    """Raises ReplayError for a word that names none."""
+    for preset in PRESETS:
+        if preset == word:
+            return preset
+    raise ReplayError(f"there is no preset {word!r}; choose one of {', '.join(PRESETS)}")
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """`budget` limits the nodes of every step, `mean_budget` their mean over the file; 16 a step without either.
+    """`requests` is how many of each file are replayed, from its start; None: all of them.
+
+    `budget` limits the nodes of every step, `mean_budget` their mean over the file; 16 a step without either.
 
     Nodes whose survival is below `min_survival` are not drafted; a mean budget finds a threshold of its own.
     `concurrency` is how many requests are under way at once; of a session, whose turns go on where the one before
     ended, never more than one. `shape` and `share` are those of `Client.open`. Raises ReplayError for wishes that
-    contradict each other.
+    contradict each other. Without
+    `preset` the drafter does what it was configured to do.
     """
 
+    requests: int | None = None
     budget: int | None = None
     mean_budget: int | None = None
     min_survival: float = 0.0
     concurrency: int = 1
     shape: Shape = "tree"
     share: Share = "outputs"
+    preset: ReplayPreset | None = None
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.mean_budget is not None:
@@ -45,4 +63,6 @@ class ReplayOptions:
         if self.min_survival:
             limit += f" of survival {self.min_survival:g} or more"
         at_once = f", {self.concurrency} requests at once" if self.concurrency > 1 else ""
-        return f"{self.shape}, {limit}, shared: {self.share}{at_once}"
+        preset = f"preset {self.preset}, " if self.preset else ""
+        first = f", the first {self.requests} requests" if self.requests is not None else ""
+        return f"{preset}{self.shape}, {limit}, shared: {self.share}{at_once}{first}"

@@ -1,6 +1,7 @@
 """How drafts fare with depth: what was drafted and accepted one, two, three tokens ahead."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 ROOT = -1
 
@@ -27,6 +28,15 @@ class Positions:
             self.drafted_steps[depth] += 1
         for depth in range(accepted):
             self.accepted_steps[depth] += 1
+
+    @classmethod
+    def pooled(cls, parts: Iterable["Positions"]) -> "Positions":
+        """All their drafts as one."""
+        whole, columns = cls(), [(part.nodes, part.drafted_steps, part.accepted_steps) for part in parts]
+        whole.nodes, whole.drafted_steps, whole.accepted_steps = (
+            [sum(counts) for counts in zip_longest(*column, fillvalue=0)] for column in zip(*columns, strict=True)
+        )
+        return whole
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""

@@ -3,8 +3,8 @@ files never see each other's text."""
 
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from draftd.client import Client, Namespace
@@ -18,6 +18,27 @@ from draftd.replay.runner import ReplayError
 VERIFIER = "replay"
 DEADLINE = 30.0  # seconds; nothing of a replay is urgent, and a late draft would spoil its figures
 MOST_CORPUS_TOKENS = 2**31 - 2
+
+
+class Drafters:
+    """Makes a client for each replay: of a new engine in this process with corpora, or of the server at `endpoint`.
+
+    Raises ReplayError for corpora beside an endpoint, and what reading a corpus raises.
+    """
+
+    def __init__(self, endpoint: str | None = None, corpora: Sequence[Path] = ()) -> None:
+        if endpoint is not None and corpora:
+            raise ReplayError("a corpus file is for a replay in process; for a server use `draftd corpus add`")
+        self._endpoint = endpoint
+        self._segments = {file.stem: corpus_segment(file) for file in corpora}
+
+    def client(self, workload: str) -> AbstractContextManager[Client | LocalClient]:
+        if self._endpoint is None:
+            return in_process(workload, self._segments)
+        return at_server(workload, self._endpoint)
+
+    def __str__(self) -> str:
+        return self._endpoint or "in process"
 
 
 def corpus_segment(file: Path) -> Segment:

@@ -1,11 +1,12 @@
 """Results for people: one row per workload."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
+from draftd.replay.options import ReplayPreset
 from draftd.replay.result import ReplayResult, geometric_mean, percentile
 
 
@@ -36,6 +37,18 @@ def results_table(results: Sequence[ReplayResult], title: str) -> Table:
             micros(result.core_micros),
             micros(result.round_trip_micros),
         )
+    return table
+
+
+def presets_table(results: Mapping[ReplayPreset, list[ReplayResult]], title: str) -> Table:
+    """Presets side by side, which were replayed with the same files: tokens per step | nodes per step."""
+    table = Table(title=title, title_justify="left", show_footer=True)
+    table.add_column("workload", footer="geometric mean", no_wrap=True)
+    for preset, of_preset in results.items():
+        table.add_column(preset, justify="right", footer=_mean(of_preset), no_wrap=True)
+    for row in zip(*results.values(), strict=True):
+        figures = (f"{result.emitted_per_step:.3f} | {result.nodes_per_step:4.1f}" for result in row)
+        table.add_row(row[0].workload, *figures)
     return table
 
 

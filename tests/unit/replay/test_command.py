@@ -12,9 +12,14 @@ import pytest
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
 from draftd.demo.server import running_server
 from draftd.ingest import IngestError
-from draftd.replay import ReplayError, ReplayOptions, ReplayResult, replay_file, run
+from draftd.replay import ReplayError, ReplayOptions, ReplayResult, compare, replay_file, run
+from draftd.replay.budgets import FixedBudget
 from draftd.replay.client_drafter import Shape, Share
+from draftd.replay.ngram import NgramDrafter
+from draftd.replay.options import preset_named
+from draftd.replay.runner import replay
 from draftd.replay.sessions import at_server, in_process
+from draftd.replay.traces import read_trace
 
 MATHEMATICS = SAMPLE / "specbench_math.jsonl.gz"
 
@@ -195,3 +200,33 @@ def test_the_command_names_file_and_line_of_a_bad_recording(tmp_path: Path) -> N
     assert command.returncode == 1
     assert command.stderr.startswith(f"draftd: {bad}:1: `output_token_ids` must be")
     assert command.stderr.count("\n") == 1
+
+
+def test_presets_are_compared_over_the_same_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [head(MATHEMATICS, 3, tmp_path), head(SAMPLE / "rl_game24.jsonl.gz", 8, tmp_path)]
+    report = tmp_path / "report.json"
+    results = compare(files, ReplayOptions(budget=8), ["learned", "ngram_bfs", "ngram"], json_file=report)
+    printed = capsys.readouterr().out
+    written = json.loads(report.read_text())
+    for preset, of_preset in results.items():
+        assert [result.workload for result in of_preset] == ["specbench_math", "rl_game24"]
+        assert preset in printed
+        for result in of_preset:
+            assert f"{result.emitted_per_step:.3f} | {result.nodes_per_step:4.1f}" in printed
+        assert written["presets"][preset]["workloads"] == [result.as_dict() for result in of_preset]
+    assert len({result[0].drafts_digest for result in results.values()}) == 3
+    assert {result[1].emitted for result in results.values()} == {results["learned"][1].emitted}
+
+
+def test_one_preset_is_replayed_alone(tmp_path: Path) -> None:
+    file = head(MATHEMATICS, 3, tmp_path)
+    (looked_up,) = run([file], ReplayOptions(budget=8, preset="ngram"))
+    lookup = ReplayResult("specbench_math")
+    replay(read_trace(file), NgramDrafter(), FixedBudget(8), lookup)
+    assert looked_up.drafts_digest == lookup.drafts_digest
+    assert looked_up.as_dict()["calibration"] is None
+
+
+def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ReplayError, match="'best'; choose one of learned, suffix_decoding"):
+        preset_named("best")
