@@ -51,9 +51,7 @@ class ClientDrafter:
         preset: PresetName | None = None,
     ) -> None:
         self._client = client
-        self._options = OpenOptions(stop_ids=[STOP_ID], shape=shape, share=share)
-        if preset is not None:
-            self._options["preset"] = preset
+        self._options = OpenOptions(stop_ids=[STOP_ID], shape=shape, share=share, preset=preset)
 
     def open(self, recorded: RecordedRequest) -> ClientRequest:
         request = self._client.open(recorded.id, recorded.prompt, wait=True, **self._options)

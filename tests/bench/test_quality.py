@@ -65,6 +65,15 @@ def test_the_best_peer_may_be_one_that_was_told_the_prompts() -> None:
     assert peers().best("rl_game24", 8) == ("SGLang 0.5.23 BFS", 4.3134)
 
 
+def test_peers_have_figures_of_every_workload() -> None:
+    for tables in (peers().tokens_per_step, peers().accepted_per_node):
+        for of_budget in tables.values():
+            for peer, figures in of_budget.items():
+                missing = peers().emitted.keys() - figures.keys()
+                assert figures.keys() <= peers().emitted.keys()
+                assert not missing or peer == "SGLang 0.5.23 BFS, prompts inserted"  # turns have the others' prompts
+
+
 def test_workloads_that_share_a_source_are_known_by_their_names() -> None:
     assert set(SOURCES) <= set(peers().emitted)
     assert {workload for workload in peers().emitted if workload not in SOURCES} == {

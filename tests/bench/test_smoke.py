@@ -1,18 +1,14 @@
 """Every bench runs on the bundled sample and prints its figures. What they should be is for quiet machines."""
 
-import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from bench import acceptance, index, make_sample, segment, step
-from bench.acceptance import Comparison
+from bench import index, make_sample, segment, step
 from bench.index import Cost, Measured
 from bench.step import Times
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
-from draftd.replay.result import ReplayResult
 
 NUMBER = r"\d[\d.,]*"
 
@@ -103,34 +99,6 @@ def test_the_step_bench_fails_for_missed_targets_of_the_full_batch_only(
     printed = capsys.readouterr().out
     assert printed.count("p50 in the core: 900 µs, at most 800 wanted") == 1
     assert printed.count("beyond the core: 3.00 echoes, at most 2.5 wanted") == 1
-
-
-def test_the_acceptance_bench_compares_full_recordings_and_only_those(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copy(SAMPLE / "specbench_math.jsonl.gz", tmp_path)
-    shutil.copy(SAMPLE / "agent_tau_airline.jsonl.gz", tmp_path)
-    with pytest.raises(SystemExit) as end:
-        acceptance.main(["--traces", str(tmp_path), "--budgets", "16"])
-    printed = capsys.readouterr().out
-    assert end.value.code == 0, printed
-    assert re.search(rf"│ specbench_math +│ +{NUMBER} │ +2\.051 │ +{NUMBER} │ ArcticInference", printed)
-    assert re.search(rf"│ agent_tau_airline +│ +{NUMBER} │ +- │ +- │ only the start", printed)
-
-
-def test_a_missed_target_is_named() -> None:
-    short = Comparison(ReplayResult("a", steps=100, emitted=190), best=2.0, peer="p")
-    good = Comparison(ReplayResult("b", steps=100, emitted=197), best=2.0, peer="p")
-    assert acceptance.missed_targets([short, good], budget=8, recordings=2) == [
-        "at 8 nodes: a: 0.950 of the best other, 0.98 wanted",
-        "at 8 nodes: geometric mean: 1.935, 2.15 wanted",
-    ]
-
-
-def test_the_peers_file_has_the_same_workloads_everywhere() -> None:
-    peers = json.loads(acceptance.PEERS.read_text(encoding="utf-8"))
-    tables = [table for budget in peers["tokens_per_step"].values() for table in budget.values()]
-    assert all(table.keys() == peers["emitted"].keys() for table in tables)
 
 
 def test_the_sample_is_what_the_script_makes_of_the_full_recordings(traces: Path, tmp_path: Path) -> None:
