@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from draftd.cli import corpus, serve, show
+from draftd.cli import corpus, explain, serve, show
 from draftd.cli.failure import Failure, Interrupted
 
 _commands = typer.Typer(
@@ -19,6 +19,7 @@ _commands = typer.Typer(
 _commands.command("serve")(serve.serve)
 _commands.command("config")(serve.config)
 _commands.command("health")(serve.health)
+_commands.command("explain")(explain.explain)
 _commands.command("replay")(show.replay)
 _commands.command("demo")(show.demo)
 _commands.add_typer(corpus.commands, name="corpus")

@@ -1,0 +1,91 @@
+"""explain: why a text would get the draft that it gets from a running server."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from draftd.cli.address import Adapter, Model, Tenant, Tokenizer, Url, namespace, server
+from draftd.cli.failure import Failure, failing_on
+from draftd.cli.http import HttpError, call
+from draftd.cli.options import ConfigFile
+
+PIPED_WIDTH = 240  # characters
+
+
+def explain(
+    text: Annotated[str | None, typer.Option(help="The text so far; needs a tokenizer on the server.")] = None,
+    file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with that text.")] = None,
+    tokens: Annotated[str | None, typer.Option(metavar='"1 2 3"', help="The text so far as token ids.")] = None,
+    group: Annotated[str, typer.Option(help="Group of the request, whose history it reads.")] = "",
+    history: Annotated[bool, typer.Option("--history/--no-history", help="Does it read the history?")] = True,
+    corpus: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Corpus that it reads; may be repeated. Default: all.")
+    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="Most nodes.")] = 16,
+    chain: Annotated[bool, typer.Option("--chain", help="A chain instead of a tree.")] = False,
+    stop_id: Annotated[list[int] | None, typer.Option(metavar="TOKEN", help="Ends a text; may be repeated.")] = None,
+    preset: Annotated[
+        Literal["learned", "suffix_decoding", "ngram_bfs", "ngram_prob"] | None,
+        typer.Option(help="How the draft is made; default: as the server is configured."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the server's answer as JSON.")] = False,
+    http: Url = None,
+    tenant: Tenant = "default",
+    model: Model = "default",
+    adapter: Adapter = "",
+    tokenizer: Tokenizer = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show the draft that a request of this text would get now, and what each text that it reads knows of each node.
+
+    The text comes from --text, --file, --tokens, or standard input. Nothing is changed on the server."""
+    question: dict[str, Any] = {
+        "group": group,
+        "history": history,
+        "corpora": corpus,
+        "stop_ids": stop_id or [],
+        "max_nodes": nodes,
+        "shape": "chain" if chain else "tree",
+        "preset": preset,
+    }
+    question |= _text(text, file, tokens) | namespace(tenant, model, adapter, tokenizer)
+    with failing_on(HttpError):
+        reply = call(f"{server(http, config)}/explain", json.dumps(question).encode())
+    if as_json:
+        typer.echo(json.dumps(reply))
+        return
+    from draftd.cli.explanation import rendered
+
+    # What is piped on is not cut to the width of a terminal.
+    Console(width=None if sys.stdout.isatty() else PIPED_WIDTH).print(rendered(reply))
+
+
+def _text(text: str | None, file: Path | None, tokens: str | None) -> dict[str, Any]:
+    """The field of the call that holds it. Raises Failure."""
+    if (text is not None) + (file is not None) + (tokens is not None) > 1:
+        raise Failure("give one of --text, --file and --tokens")
+    if tokens is not None:
+        return {"token_ids": _ids(tokens)}
+    if text is not None:
+        return {"text": text}
+    with failing_on(OSError):
+        content = sys.stdin.buffer.read() if file is None else file.read_bytes()
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError as error:
+        raise Failure(f"{file or 'standard input'}: not UTF-8 at byte {error.start}") from None
+
+
+def _ids(tokens: str) -> list[int]:
+    """Raises Failure."""
+    ids = []
+    for word in tokens.replace(",", " ").split():
+        try:
+            ids.append(int(word))
+        except ValueError:
+            raise Failure(f"--tokens: {word!r} is no token id; give them like '1 2 3'") from None
+    return ids
