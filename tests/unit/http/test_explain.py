@@ -1,6 +1,7 @@
 """Explanations: what is said of a draft, to whom, and what becomes of wrong questions."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from draftd.transport.http_explain import LONGEST_BODY
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.ingest.posts import word_tokenizer
 
+PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 ACME = Namespace(tenant="acme", model="m")
 OWNER = {"tenant": "acme", "model": "m"}
 
@@ -93,6 +95,31 @@ async def test_every_source_of_a_node_is_told_with_its_document(endpoint: Endpoi
         "position": 2,
         "time": None,
     }
+
+
+async def test_the_example_of_the_page_is_what_is_answered(endpoint: Endpoint) -> None:
+    """But for times, and for probabilities, which the drafter learns."""
+    text = PAGE.read_text(encoding="utf-8").partition("## Explaining a draft")[2]
+    question, answer = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL)[:2])
+    owner = {"tenant": question["tenant"], "model": question["model"]}
+    documents = [{"token_ids": [2, 3, 9, 8, 2], "id": "handbook-17"}, {"token_ids": [2, 5], "id": "handbook-18"}]
+    await endpoint.http.post(
+        "/corpora/docs/documents",
+        params=owner,
+        content="\n".join(map(json.dumps, documents)),
+        headers={"content-type": "application/x-ndjson"},
+    )
+    finish(endpoint, "req-1", [1, 2, 3, 6], namespace=Namespace(**owner))
+    _, reply = await explain(endpoint, **question)
+
+    def timeless(told: dict[str, Any]) -> dict[str, Any]:
+        nodes = [
+            node | {"survival": 0, "evidence": [known | {"time": 0} for known in node["evidence"]]}
+            for node in told["nodes"]
+        ]
+        return told | {"nodes": nodes}
+
+    assert timeless(reply) == timeless(answer)
 
 
 async def test_text_is_tokenized_and_tokens_are_spelt(start: Start, tmp_path: Path) -> None:
