@@ -12,7 +12,7 @@ def test_every_code_of_the_core_has_the_name_and_number_of_the_proto_file(enum: 
     assert theirs == {name: ours.get(name) for name in theirs}
 
 
-@pytest.mark.parametrize("enum", ["Share", "Source", "TailKind"])
+@pytest.mark.parametrize("enum", ["Preset", "Share", "Source", "TailKind"])
 def test_the_core_knows_every_code_of_what_it_handles_alone(enum: str) -> None:
     assert native.catalogue()[enum] == {code.name: code.value for code in getattr(wire, enum)}
 

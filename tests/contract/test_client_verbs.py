@@ -10,6 +10,7 @@ import pytest
 from draftd.client import AsyncClient, Client, Draft, Namespace, Reason, Source, Status
 from draftd.client.client import ChannelClient
 from draftd.client.local import LocalClient
+from draftd.client.opening import OpenOptions
 from draftd.config import EngineSettings
 from draftd.engine import Engine
 from tests.contract.serving import grpc_served, zmq_served
@@ -118,6 +119,32 @@ async def test_an_async_client_drafts_the_same(engine: Engine, local: ChannelCli
                 await request.close()
                 assert (await request.draft()).reason == Reason.CLOSED
                 assert client.health().state == "serving"
+
+
+CHOICES: dict[str, tuple[OpenOptions, list[int]]] = {
+    "what is likeliest": ({"preset": "learned", "max_breadth": 1, "max_depth": 1}, [7]),
+    "what came last": ({"preset": "ngram_bfs", "max_breadth": 1, "max_depth": 1}, [8]),
+    "what came most often": ({"preset": "ngram_prob", "max_breadth": 1, "max_depth": 2}, [7, 1]),
+    "as long as half of the match": ({"preset": "suffix_decoding", "max_spec_factor": 0.7}, [7, 1]),
+    "nothing that is unlikely": ({"preset": "suffix_decoding", "min_token_prob": 0.8}, []),
+    "nothing that is not certain": ({"preset": "ngram_prob", "min_survival": 1.0}, []),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_request_chooses_how_its_trees_are_made(choice: str, client: ChannelClient) -> None:
+    options, expected = CHOICES[choice]
+    request = client.open("r", [1, 2, 3, 7, 1, 2, 3, 7, 1, 2, 3, 7, 1, 2, 3, 8, 1, 2, 3], wait=True, **options)
+    assert request.draft().tokens.tolist() == expected
+
+
+async def test_a_request_of_an_async_client_chooses_too(engine: Engine, tmp_path: Path) -> None:
+    with zmq_served(engine, tmp_path) as endpoint:
+        async with AsyncClient(endpoint, deadline=PATIENT) as client:
+            for options, expected in CHOICES.values():
+                text = [1, 2, 3, 7, 1, 2, 3, 7, 1, 2, 3, 7, 1, 2, 3, 8, 1, 2, 3]
+                request = await client.open("r", text, wait=True, history=False, **options)
+                assert (await request.draft()).tokens.tolist() == expected
 
 
 def test_an_empty_draft_says_which_of_all_reasons(client: ChannelClient, engine: Engine) -> None:

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from draftd import native
 from draftd.reference import engine as reference
 from draftd.reference.events import Share, Status
+from draftd.reference.policy import Preset
 from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
 from tests.segments import sealed
 
@@ -41,6 +42,12 @@ def prompts(draw: st.DrawFn) -> list[int]:
     return [*unit * draw(st.sampled_from([1, 2, 2, 3, 3, 100])), *draw(tokens)]
 
 
+policies = st.fixed_dictionaries(
+    {"preset": st.sampled_from([Preset.LEARNED, *Preset])},
+    optional={"max_depth": st.sampled_from([1, 3]), "max_breadth": st.sampled_from([1, 2])},
+)
+
+
 @st.composite
 def options(draw: st.DrawFn) -> dict[str, Any]:
     return {
@@ -49,6 +56,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "max_new_tokens": draw(st.sampled_from([None, None, None, 30, 8, 1])),
         "chain": draw(st.booleans()),
         "max_nodes": draw(st.sampled_from([0, 0, 3])),
+        "policy": draw(policies),
         "label": draw(labels),
         "share": draw(st.sampled_from([Share.OUTPUTS, *Share])),
         "group": draw(st.sampled_from(["", "one", "two"])),
@@ -189,8 +197,9 @@ class EnginesAgree(RuleBasedStateMachine):
 
     def _open(self, opening: dict[str, Any], prompt: list[int], output: list[int]) -> None:
         opening |= {"prompt": packed("<i4", prompt), "output": packed("<i4", output), "now": self.now}
-        status, detail = self.native.open(**opening)
-        assert (status, detail) == self.twin.open(**opening)
+        policy: dict[str, Any] = opening["policy"]
+        status, detail = self.native.open(**opening | {"policy": native.DraftPolicy(**policy)})
+        assert (status, detail) == self.twin.open(**opening | {"policy": reference.Policy(**policy)})
         if status == Status.OK:
             key = (opening["verifier"], opening["request"])
             self.mirrors[key] = Mirror(opening, opening["epoch"], prompt + output)

@@ -7,6 +7,8 @@ The commands, with what may be expected of them; `expectations.py` says what may
     withdraw NAME
     open R prompt=[..] output=[..] -> STATUS [at POSITION]
         and: epoch=1 verifier=1 handle=H namespace=N stop_ids=[..] max_new_tokens=N vocabulary=N shape=chain|tree
+        preset=learned|suffix_decoding|ngram_bfs|ngram_prob max_depth=N max_breadth=N min_survival=P
+        max_spec_factor=F min_token_prob=P
         max_nodes=N share=outputs|group|all|none group=G history=yes|no corpora=[..]
     commit R tokens=[..] -> STATUS [at POSITION]
         and: start=N epoch=N tail=last|BASE verified=N bitmap=[..] nodes=N
@@ -31,6 +33,7 @@ from typing import Any
 from draftd import native
 from draftd.reference import engine as reference
 from draftd.reference.events import Share, Status
+from draftd.reference.policy import Preset
 from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
 from tests.scenarios.expectations import expect_status, expect_tail
 from tests.scenarios.language import Statement, read
@@ -38,6 +41,7 @@ from tests.segments import sealed
 
 SHARES = {"outputs": Share.OUTPUTS, "group": Share.GROUP, "all": Share.ALL, "none": Share.NOTHING}
 
+POLICY_WORDS = {"preset", "max_depth", "max_breadth", "min_survival", "max_spec_factor", "min_token_prob"}
 COMMIT_WORDS = {"start", "epoch", "tokens", "tail", "verified", "bitmap", "nodes"}
 OPEN_WORDS = {"prompt", "output", "epoch", "verifier", "handle", "namespace", "stop_ids", "max_new_tokens"}
 OPEN_WORDS |= {"vocabulary", "shape", "max_nodes", "share", "group", "history", "corpora"}
@@ -45,7 +49,7 @@ WORDS: dict[str, set[str] | None] = {
     "engine": {"session_ttl", "max_nodes"},
     "corpus": {"documents", "namespace"},
     "withdraw": {"namespace"},
-    "open": OPEN_WORDS,
+    "open": OPEN_WORDS | POLICY_WORDS,
     "commit": COMMIT_WORDS,
     "row": COMMIT_WORDS,
     "draft": {"nodes", "min_survival"},
@@ -152,6 +156,7 @@ class Player:
             max_new_tokens=said.get("max_new_tokens"),
             chain=said.get("shape", "tree") == "chain",
             max_nodes=said.get("max_nodes", 0),
+            policy=self._policy(said),
             share=SHARES[said.get("share", "outputs")],
             group=said.get("group", ""),
             hide_history=said.get("history", "yes") == "no",
@@ -161,6 +166,12 @@ class Player:
         expect_status(statement, status, detail)
         if status == Status.OK:
             request.length = len(prompt) + len(output)
+
+    def _policy(self, said: dict[str, Any]) -> Any:
+        numbers = {name: said[name] for name in POLICY_WORDS - {"preset"} if name in said}
+        preset = Preset[said.get("preset", "learned").upper()]
+        make = native.DraftPolicy if self._core is native else reference.Policy
+        return make(preset=preset, **numbers)
 
     def _request(self, statement: Statement) -> Request:
         name = statement.subject

@@ -7,7 +7,7 @@ import pytest
 
 from draftd.client import Namespace
 from draftd.client.opening import opening_message
-from draftd.wire import Shape, Share
+from draftd.wire import Preset, Shape, Share
 
 NAMESPACE = Namespace(tenant="acme", model="llama", tokenizer="3f2a", adapter="sql")
 
@@ -35,16 +35,29 @@ NAMESPACE = Namespace(tenant="acme", model="llama", tokenizer="3f2a", adapter="s
         ({"corpora": []}, "named_corpora", True),
         ({"corpora": ["docs"]}, "corpora", ["docs"]),
         ({"temperature": 0.0}, "temperature", 0.0),
+        ({"preset": "learned"}, "preset", Preset.LEARNED),
+        ({"preset": "suffix_decoding"}, "preset", Preset.SUFFIX_DECODING),
+        ({"preset": "ngram_bfs"}, "preset", Preset.NGRAM_BFS),
+        ({"preset": "ngram_prob"}, "preset", Preset.NGRAM_PROB),
+        ({"max_depth": 3}, "max_depth", 3),
+        ({"max_breadth": 1}, "max_breadth", 1),
+        ({"min_survival": 0.1}, "min_survival", 0.1),
+        ({"max_spec_factor": 1.1}, "max_spec_factor", 1.1),
+        ({"min_token_prob": 0.0, "preset": "suffix_decoding"}, "min_token_prob", 0.0),
     ],
 )
 def test_an_option_reaches_the_drafter(options: Any, field: str, value: object) -> None:
     assert getattr(opening_message("r", [1], NAMESPACE, 100, options), field) == value
 
 
-def test_what_is_left_out_is_absent_not_zero() -> None:
-    message = opening_message("r", [1], NAMESPACE, 100, {})
-    assert not message.HasField("max_new_tokens")
-    assert not message.HasField("temperature")
+POLICY = ("preset", "max_depth", "max_breadth", "min_survival", "max_spec_factor", "min_token_prob")
+
+
+@pytest.mark.parametrize("options", [{}, dict.fromkeys(("max_new_tokens", "temperature", *POLICY))])
+def test_what_is_left_out_is_absent_not_zero(options: Any) -> None:
+    message = opening_message("r", [1], NAMESPACE, 100, options)
+    for field in ("max_new_tokens", "temperature", *POLICY):
+        assert not message.HasField(field), field
 
 
 @pytest.mark.parametrize(
@@ -56,6 +69,14 @@ def test_what_is_left_out_is_absent_not_zero() -> None:
         ({"max_nodes": 0}, "max_nodes is 0"),
         ({"max_new_tokens": -1}, "max_new_tokens is -1"),
         ({"corpora": "docs"}, "corpora is 'docs'"),
+        ({"preset": "bfs"}, "preset is 'bfs'; choose one of learned, suffix_decoding, ngram_bfs, ngram_prob"),
+        ({"max_depth": 0}, "max_depth is 0"),
+        ({"max_breadth": 0}, "max_breadth is 0; give a number from 1 to"),
+        ({"min_survival": 1.5}, "min_survival is 1.5; give a number from 0.0 to 1.0"),
+        ({"max_spec_factor": -1.0}, "max_spec_factor is -1.0"),
+        ({"max_spec_factor": float("nan")}, "max_spec_factor is nan"),
+        ({"min_token_prob": -0.1}, "min_token_prob is -0.1"),
+        ({"min_token_prob": 0.1, "preset": "ngram_bfs"}, "min_token_prob is for preset='suffix_decoding' alone"),
     ],
 )
 def test_what_cannot_be_meant_is_an_error_that_names_request_and_option(options: Any, words: str) -> None:

@@ -117,6 +117,9 @@ def test_variables_of_a_kubernetes_service_called_draftd_are_not_ours(monkeypatc
     ("text", "complaint"),
     [
         ("[engine]\nmax_nodes = 0", r"engine.max_nodes: .*greater than or equal to 1, not 0"),
+        ("[drafting]\nmax_breadth = 0", r"drafting.max_breadth: .*greater than or equal to 1, not 0"),
+        ("[drafting]\nmin_survival = 2.0", r"drafting.min_survival: .*less than or equal to 1, not 2.0"),
+        ('[drafting]\npreset = "bfs"', r"drafting.preset: .*'ngram_bfs'.*, not 'bfs'"),
         ("[engine]\nmax_nodes = 5000", r"engine.max_nodes: .*less than or equal to 1024, not 5000"),
         ("[engine]\nsession_ttl = 0", r"engine.session_ttl: .*greater than 0"),
         ("[engine]\nhistory_limit = '8GiB'", r"history_limit \(8589934592\) is above memory_limit"),
