@@ -1,12 +1,14 @@
-"""Nothing of one namespace reaches a draft of another, whatever happens.
+"""Nothing of one namespace reaches a draft of another, nor what explains it, whatever happens.
 
 Every namespace has tokens of its own. Contexts are made of tokens common to all, so that every request would match the
 text of every other if it could see it.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,8 @@ from pydantic import ByteSize
 from draftd.client import Namespace, Request
 from draftd.client.local import LocalClient
 from draftd.config import EngineSettings
-from draftd.engine import Engine
+from draftd.engine import Engine, UnknownNamespace
+from draftd.wire import DraftSync
 from tests.segments import sealed
 
 SESSION_TTL = 600.0
@@ -126,7 +129,7 @@ class Service:
         match action:
             case Open():
                 self.requests[action.namespace, action.name] = self.clients[action.namespace].open(
-                    f"request {action.name}",
+                    f"request of {action.namespace}",
                     own_tokens(action.namespace, action.prompt * action.times),
                     group=action.group,
                     share=action.share,
@@ -139,7 +142,8 @@ class Service:
                     request.close()
             case Publish(namespace, corpus, documents):
                 own = [own_tokens(namespace, document) for document in documents]
-                self.engine.publish_corpus(NAMESPACES[namespace], corpus, [sealed(own)] if any(own) else [])
+                labels = [f"document of {namespace}"] * len(own)
+                self.engine.publish_corpus(NAMESPACES[namespace], corpus, [sealed(own, labels)] if any(own) else [])
             case Withdraw(namespace, corpus):
                 self.engine.withdraw_corpus(NAMESPACES[namespace], corpus)
             case Silence():
@@ -157,6 +161,25 @@ class Service:
                 foreign = [token for token in draft.tokens.tolist() if not belongs(number, token)]
                 assert not foreign, f"{NAMESPACES[number]} is drafted {foreign}"
                 self.nodes += len(draft.tokens)
+            self._explain(number, own_tokens(number, text))
+
+    def _explain(self, number: int, text: Text) -> None:
+        """Asks why the namespace would be drafted what it is: no token and no label may be another's."""
+        namespace = NAMESPACES[number]
+        question = DraftSync(
+            tenant=namespace.tenant,
+            model=namespace.model,
+            tokenizer=namespace.tokenizer or "",
+            adapter=namespace.adapter,
+            prompt=np.array(text, "<i4").tobytes(),
+            group="group",
+            max_nodes=8,
+        )
+        with suppress(UnknownNamespace):
+            for node in self.engine.explainer.explain(question).nodes:
+                assert belongs(number, node.token), f"{namespace} is explained {node.token}"
+                labels = {evidence.last.label for evidence in node.evidence if evidence.last}
+                assert labels <= {"", f"request of {number}", f"document of {number}"}
 
 
 def own_tokens(namespace: int, text: Text) -> list[int]:
