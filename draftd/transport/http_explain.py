@@ -35,6 +35,7 @@ LONGEST_BODY = 1 << 20  # bytes
 
 _WHY_EMPTY = {
     Reason.NO_MATCH: "nothing that it reads says how the text goes on",
+    Reason.STOPPED: "the text ends with a stop id",
     Reason.BELOW_THRESHOLD: "every candidate is below min_survival",
 }
 

@@ -204,7 +204,7 @@ def test_the_draft_is_that_of_a_step_and_nothing_remembers_it(
     before = place.engine.statistics()
     explanation = place.engine.explain(namespace=0, text=packed("<i4", text), **stated)
     assert place.engine.statistics() == before
-    place.open(2, packed("<i4", text), **stated)
+    place.open(2, packed("<i4", text[:-1]), output=packed("<i4", text[-1:]), **stated)
     (tail,) = step(place.engine, native.StepColumns, 1, [CommitRow(2, 1, len(text), max_nodes=64)], now=0.0)
     assert [node.token for node in explanation.nodes] == tail.tokens
     assert [node.parent for node in explanation.nodes] == tail.parents

@@ -105,7 +105,9 @@ Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& opti
     throw std::invalid_argument("token " + std::to_string(*invalid) + " is " + std::to_string(text[*invalid]) +
                                 ", outside [0, " + std::to_string(options.vocabulary) + ")");
   }
-  SessionEntry entry{Session(0, options, text, {}), name_space, {}, 0.0};
+  // The last token passes for output: where it is a stop id, the text has ended.
+  const std::size_t prompt = text.size() - std::min<std::size_t>(text.size(), 1);
+  SessionEntry entry{Session(0, options, text.first(prompt), text.subspan(prompt)), name_space, {}, 0.0};
   entry.session.index_text(SIZE_MAX);
 
   Taken taken;

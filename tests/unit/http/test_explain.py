@@ -137,12 +137,17 @@ async def test_text_is_tokenized_and_tokens_are_spelt(start: Start, tmp_path: Pa
 
 async def test_nothing_is_drafted_below_a_stop_id(endpoint: Endpoint) -> None:
     await endpoint.add(corpus_id="docs", token_chunks=[[1, 2, 3, 4]], **OWNER)
-    _, reply = await explain(endpoint, token_ids=[1], stop_ids=[3])
+    _, reply = await explain(endpoint, token_ids=[3, 1], stop_ids=[3])
     assert drafted(reply) == {2, 3}
+    _, reply = await explain(endpoint, token_ids=[1, 2, 3], stop_ids=[3])
+    assert (reply["nodes"], reply["reason"]) == ([], "STOPPED")
+    assert reply["message"].endswith("an empty draft: the text ends with a stop id")
 
 
 async def test_an_empty_draft_says_why(endpoint: Endpoint) -> None:
     await endpoint.add(corpus_id="docs", token_chunks=[[1, 2, 3]], **OWNER)
+    status, reply = await explain(endpoint, token_ids=[1, 2], min_survival=0.99)
+    assert (status, reply["nodes"], reply["reason"]) == (200, [], "BELOW_THRESHOLD")
     status, reply = await explain(endpoint, token_ids=[8, 9])
     assert (status, reply["nodes"], reply["reason"]) == (200, [], "NO_MATCH")
     assert reply["message"] == ("2 tokens of context, an empty draft: nothing that it reads says how the text goes on")
