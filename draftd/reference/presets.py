@@ -236,7 +236,7 @@ def grow(plan: Plan, places: Places, match: int, *, occurrences: bool) -> None:
         whole = sum(follower.count for follower in followers)
         if occurrences:
             whole = max(whole, count) if path else whole + 1
-        for follower in followers:
+        for follower in followers[: plan.most]:
             probability = reached * (follower.count / float(whole))
             heapq.heappush(heap, (-probability, next(numbers), node, path, follower))
 

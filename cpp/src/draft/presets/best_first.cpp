@@ -10,7 +10,7 @@ void BestFirst::grow(Plan& plan, Places& places, std::uint32_t length, std::uint
   candidates_.clear();
   proposed_ = 0;
   String string{Plan::kRoot, places.suffix(length), length, 0, 1.0};
-  propose(places, string, share_of);
+  propose(places, string, plan.most(), share_of);
   while (!candidates_.empty() && !plan.full()) {
     std::pop_heap(candidates_.begin(), candidates_.end(), less_likely);
     const Candidate best = candidates_.back();
@@ -21,20 +21,22 @@ void BestFirst::grow(Plan& plan, Places& places, std::uint32_t length, std::uint
     if (!node || best.before.length + 1 == longest) continue;
     string = {*node, places.below(best.before.place, follower.token), best.before.length + 1, follower.count,
               best.probability};
-    propose(places, string, share_of);
+    propose(places, string, plan.most(), share_of);
   }
 }
 
-void BestFirst::propose(Places& places, const String& string, ShareOf share_of) {
+void BestFirst::propose(Places& places, const String& string, std::size_t most, ShareOf share_of) {
   std::span<Follower> followers = places.followers(string.place);
-  std::sort(followers.begin(), followers.end(), [](const Follower& a, const Follower& b) { return a.more_than(b); });
-  if (share_of == ShareOf::kMostFrequent) followers = followers.first(std::min(followers.size(), kMostFrequent));
+  const std::size_t ranked = std::min(followers.size(), share_of == ShareOf::kMostFrequent ? kMostFrequent : most);
+  std::partial_sort(followers.begin(), followers.begin() + static_cast<std::ptrdiff_t>(ranked), followers.end(),
+                    [](const Follower& a, const Follower& b) { return a.more_than(b); });
+  if (share_of == ShareOf::kMostFrequent) followers = followers.first(ranked);
   std::uint64_t whole = 0;
   for (const Follower& follower : followers) whole += follower.count;
   if (share_of == ShareOf::kOccurrences) {
     whole = string.count == 0 ? whole + 1 : std::max<std::uint64_t>(whole, string.count);
   }
-  for (const Follower& follower : followers) {
+  for (const Follower& follower : followers.first(std::min(ranked, most))) {
     const double share = static_cast<double>(follower.count) / static_cast<double>(whole);
     candidates_.push_back({string, follower, string.probability * share, proposed_++});
     std::push_heap(candidates_.begin(), candidates_.end(), less_likely);

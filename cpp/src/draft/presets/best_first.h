@@ -14,7 +14,7 @@ namespace draftd {
 // What the count of a follower is a share of.
 enum class ShareOf : std::uint8_t {
   kOccurrences,   // of the string it follows; the end of the text is one, though nothing follows it yet
-  kMostFrequent,  // the counts of the most frequent followers together; others are not looked at
+  kMostFrequent,  // the counts of the most frequent followers together; others are not proposed
 };
 
 class BestFirst {
@@ -42,7 +42,8 @@ class BestFirst {
   static bool less_likely(const Candidate& a, const Candidate& b) {
     return a.probability != b.probability ? a.probability < b.probability : a.number > b.number;
   }
-  void propose(Places& places, const String& string, ShareOf share_of);
+  // Proposes the `most` likeliest tokens after the string.
+  void propose(Places& places, const String& string, std::size_t most, ShareOf share_of);
 
   std::vector<Candidate> candidates_;  // a heap
   std::uint32_t proposed_ = 0;

@@ -31,9 +31,10 @@ void Presets::widen(Stop stop) {
   std::span<Follower> followers = places_.followers(stop.place);
   std::uint64_t total = 0;
   for (const Follower& follower : followers) total += follower.count;
-  std::sort(followers.begin(), followers.end(), [](const Follower& a, const Follower& b) { return a.later_than(b); });
-  const auto breadth = static_cast<std::size_t>(std::max(stop.breadth, kNarrowest));
-  for (const Follower& follower : followers.first(std::min(followers.size(), breadth))) {
+  const auto breadth = std::min(followers.size(), static_cast<std::size_t>(std::max(stop.breadth, kNarrowest)));
+  std::partial_sort(followers.begin(), followers.begin() + static_cast<std::ptrdiff_t>(breadth), followers.end(),
+                    [](const Follower& a, const Follower& b) { return a.later_than(b); });
+  for (const Follower& follower : followers.first(breadth)) {
     const double probability = stop.probability * (follower.count / static_cast<double>(total));
     const std::optional<Plan::Node> node =
         plan_.child(stop.node, follower.token, probability, places_.source(follower));
