@@ -22,7 +22,7 @@ from draftd.replay.sessions import in_process
 from draftd.replay.traces import RecordedRequest, read_trace
 from draftd.replay.verification import ROOT, verify
 
-EVERY = 8  # steps of a request, one is compared: matching in Python takes longer than drafting
+EVERY = 32  # steps of a request, one is compared: matching in Python takes much longer than drafting
 LONGEST = 64  # tokens of a context
 MOST_FOLLOWERS = 64  # of a context, as in the drafter
 

@@ -106,8 +106,9 @@ def main(arguments: list[str] | None = None) -> None:
         )
         rows: list[Row] = []
         for figures in FIGURES:
-            with console.status(figures.__doc__ or ""):
-                rows += figures(replays, traffic)
+            for row in figures(replays, traffic):
+                console.print(f"{row.figure}: {row.measured}", highlight=False)
+                rows.append(row)
         workloads = workload_cells(replays, traffic)
     console.print(figures_table(rows))
     table = Table(*WORKLOAD_HEADINGS, title="Tokens per step", title_justify="left")
