@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <deque>
+#include <map>
 #include <random>
 #include <set>
 #include <utility>
@@ -74,7 +75,10 @@ bool same_tree(std::span<const DraftNode> a, std::span<const DraftNode> b) {
 
 void check_tree(std::span<const DraftNode> tree, const DraftWish& wish, double min_survival) {
   BOOST_CHECK_LE(tree.size(), wish.max_nodes);
+  min_survival = std::max(min_survival, wish.policy.min_survival);
   std::set<std::pair<int, Token>> seen;
+  std::map<int, std::uint32_t> depth{{-1, 0}};
+  std::map<int, std::uint32_t> children;
   for (std::size_t i = 0; i < tree.size(); ++i) {
     const DraftNode& node = tree[i];
     BOOST_CHECK_LT(node.parent, static_cast<int>(i));
@@ -82,6 +86,9 @@ void check_tree(std::span<const DraftNode> tree, const DraftWish& wish, double m
     BOOST_CHECK_LT(node.token, wish.vocabulary);
     BOOST_CHECK_GE(node.survival, static_cast<float>(min_survival));
     if (wish.chain) BOOST_CHECK_EQUAL(node.parent, static_cast<int>(i) - 1);
+    depth[static_cast<int>(i)] = depth[node.parent] + 1;
+    BOOST_CHECK_LE(depth[static_cast<int>(i)], wish.policy.max_depth);
+    BOOST_CHECK_LE(++children[node.parent], wish.policy.max_breadth);
     if (i > 0) BOOST_CHECK_LE(node.survival, tree[i - 1].survival);
     if (node.parent >= 0) {
       const DraftNode& above = tree[static_cast<std::size_t>(node.parent)];
@@ -106,6 +113,10 @@ BOOST_AUTO_TEST_CASE(trees_keep_their_promises_for_any_wish) {
       wish.chain = request % 2 == 1;
       if (request == 2) wish.stop_ids = stop_ids;
       if (request == 3) wish.vocabulary = 4;
+      wish.policy.preset = static_cast<Preset>((round + request) % 4);
+      if (round % 3 == 0) wish.policy.max_depth = 2;
+      if (round % 5 == 0) wish.policy.max_breadth = 2;
+      if (round % 7 == 0) wish.policy.min_survival = 0.1;
     }
     const double min_survival = round % 2 == 0 ? 0.0 : 0.05;
     const auto budget = std::uniform_int_distribution<std::uint32_t>(0, 100)(random);
@@ -144,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_drafted_the_same_alone_and_in_a_batch) {
   std::vector<std::vector<Token>> texts;
   for (int request = 0; request < 8; ++request) {
     texts.push_back(random_text(random, 20));
-    batch.add(texts.back());
+    batch.add(texts.back()).policy.preset = static_cast<Preset>(request % 4);
   }
   batch.draft();
   std::vector<std::vector<DraftNode>> together;
