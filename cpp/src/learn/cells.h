@@ -1,0 +1,96 @@
+// The numbers of the cells: one for each kind of evidence. The factors of a
+// number are quantised so finely that kinds differ, and so coarsely that each is
+// met often.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace draftd::cells {
+
+// Where a context's followers were last seen.
+enum class Origin : std::uint32_t { kPrompt, kOutput, kHistory, kGroup, kCorpus };
+
+inline constexpr std::uint32_t kOrigins = 5;
+inline constexpr std::uint32_t kLengths = 10;   // 0, 1, 2, 3, 4, 5-6, 7-9, 10-15, 16-31, 32+ tokens
+inline constexpr std::uint32_t kTotals = 6;     // 1, 2, 3-4, 5-8, 9-32, 33+ occurrences
+inline constexpr std::uint32_t kShares = 7;     // below .1, .25, .5, .7, .9, 1, and 1
+inline constexpr std::uint32_t kRecencies = 3;  // far, near, between
+inline constexpr std::uint32_t kRoles = 3;      // at the longest context, known to a longer one, new
+inline constexpr std::uint32_t kSpreads = 5;    // 1, 2, 3-4, 5-16, 17+ different followers
+inline constexpr std::uint32_t kPairPlaces = 6;
+inline constexpr std::uint32_t kPairWeights = 6;
+inline constexpr std::uint32_t kRanks = 24;  // of frequent tokens
+
+inline std::uint32_t length_class(std::uint32_t tokens) {
+  if (tokens <= 4) return tokens;
+  return tokens <= 6 ? 5 : tokens <= 9 ? 6 : tokens <= 15 ? 7 : tokens <= 31 ? 8 : 9;
+}
+inline std::uint32_t total_class(std::uint64_t total) {
+  return total <= 1 ? 0 : total <= 2 ? 1 : total <= 4 ? 2 : total <= 8 ? 3 : total <= 32 ? 4 : 5;
+}
+inline std::uint32_t spread_class(std::uint32_t distinct) {
+  return distinct <= 1 ? 0 : distinct <= 2 ? 1 : distinct <= 4 ? 2 : distinct <= 16 ? 3 : 4;
+}
+// part / whole without the division: whole numbers up to 2^32.
+inline std::uint32_t share_class(std::uint64_t part, std::uint64_t whole) {
+  const std::uint64_t tenfold = part * 10;
+  if (tenfold >= whole * 7) return part == whole ? 6 : tenfold < whole * 9 ? 4 : 5;
+  return tenfold < whole ? 0 : part * 4 < whole ? 1 : part * 2 < whole ? 2 : 3;
+}
+
+// Cells 0 and 1 don't count: no evidence, and a constant.
+inline constexpr std::uint32_t kNothing = 0;
+inline constexpr std::uint32_t kConstant = 1;
+inline constexpr std::uint32_t kKnown = 2;
+inline constexpr std::uint32_t kPerContext = kShares * 2 * kRecencies * kRoles;
+inline constexpr std::uint32_t kContexts = kOrigins * kLengths * kTotals;
+inline constexpr std::uint32_t kMissed = kKnown + kContexts * kPerContext;
+inline constexpr std::uint32_t kPaired = kMissed + kContexts * kSpreads;
+inline constexpr std::uint32_t kPerPairs = kPairPlaces * kShares * kPairWeights + kPairPlaces + 1;
+inline constexpr std::uint32_t kFrequent = kPaired + 2 * kPerPairs;
+inline constexpr std::uint32_t kCount = kFrequent + kRanks;
+static_assert(kCount <= UINT16_MAX);
+
+inline std::uint32_t context(Origin origin, std::uint32_t length, std::uint64_t total) {
+  return (static_cast<std::uint32_t>(origin) * kLengths + length_class(length)) * kTotals + total_class(total);
+}
+// A follower of a context of that number.
+inline std::uint32_t known(std::uint32_t context, std::uint32_t share, bool latest, std::uint32_t recency,
+                           std::uint32_t role) {
+  return kKnown + context * kPerContext + ((share * 2 + (latest ? 1 : 0)) * kRecencies + recency) * kRoles + role;
+}
+// A context of that number does not have the candidate.
+inline std::uint32_t missed(std::uint32_t context, std::uint32_t distinct) {
+  return kMissed + context * kSpreads + spread_class(distinct);
+}
+// `slot` 0: pairs of the request, 1: of the history. `place` from 0, the latest.
+inline std::uint32_t paired(std::uint32_t slot, std::uint32_t place, std::uint32_t share, float weight) {
+  const auto weight_class = std::min(static_cast<std::uint32_t>(weight), kPairWeights - 1);
+  return kPaired + slot * kPerPairs + (place * kShares + share) * kPairWeights + weight_class;
+}
+inline std::uint32_t not_paired(std::uint32_t slot, std::uint32_t followers) {
+  return kPaired + slot * kPerPairs + kPairPlaces * kShares * kPairWeights + followers;
+}
+inline std::uint32_t frequent(std::uint32_t rank) { return kFrequent + rank; }
+
+// Sets of weights.
+inline constexpr std::uint32_t kLevels = 3;
+inline constexpr std::uint32_t kAgreements = kLevels * (kLevels + 1) * (kLevels + 1);
+inline constexpr std::uint32_t kStandings = 3 * (kLengths * kOrigins * 3 + 1);
+
+// `first`: the longest context that has it, `knowing` of `contexts` do.
+inline std::uint32_t agreement(std::uint32_t first, std::uint32_t knowing, std::uint32_t contexts) {
+  return (first * (kLevels + 1) + knowing) * (kLevels + 1) + contexts;
+}
+// Who proposed a candidate.
+enum class Proposer : std::uint32_t { kContext, kPairs, kFrequent };
+// How it stands at the longest context: 0 absent, 1 present, 2 the likeliest.
+inline std::uint32_t standing(Proposer proposer, std::uint32_t length, Origin origin, std::uint32_t state) {
+  return static_cast<std::uint32_t>(proposer) * (kStandings / 3) + 1 +
+         (length_class(length) * kOrigins + static_cast<std::uint32_t>(origin)) * 3 + state;
+}
+// Where there is no context.
+inline std::uint32_t standing(Proposer proposer) { return static_cast<std::uint32_t>(proposer) * (kStandings / 3); }
+
+}  // namespace draftd::cells

@@ -1,0 +1,142 @@
+#include "draftd/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "learn/logistic.h"
+#include "learn/storage.h"
+
+namespace draftd {
+namespace {
+
+// Counts are halved past this many trials: traffic changes.
+constexpr float kMostTrials = 1024;
+// Gradients below this are noise, and most there are.
+constexpr float kLeastError = 0.002F;
+// Weights move fast at first. After n lessons: kSlowest + kFaster / (1 + n / kSettling).
+constexpr double kSlowest = 0.0005, kFaster = 0.005, kSettling = 3000;
+// By how much of an error the correction of survival moves.
+constexpr float kCorrection = 0.05F;
+constexpr float kKnotsPerLogit = 2.5F;
+constexpr float kLowestLogit = -14;
+
+// Four at a time on any machine, in an order that the twin repeats.
+float dot(const Weights& a, const Weights& b, const Weights& inputs) {
+  std::array<float, 4> sums;
+  for (std::size_t i = 0; i < 4; ++i) {
+    sums[i] = (a[i] + b[i]) * inputs[i] + (a[i + 4] + b[i + 4]) * inputs[i + 4];
+  }
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
+bool counts(std::uint16_t cell) { return cell >= cells::kKnown; }
+
+// Where a survival stands between the knots.
+struct Place {
+  float logit;
+  std::uint32_t knot;  // the one below
+  float above;         // share of the way to the next
+};
+
+Place place_of(double raw) {
+  const float z = logit(static_cast<float>(raw), 1e-6F, 0.9999F);
+  const float position = (z - kLowestLogit) * kKnotsPerLogit;
+  const auto knot = static_cast<std::uint32_t>(position);
+  return {z, knot, position - static_cast<float>(knot)};
+}
+
+float corrected(const Place& place, const std::array<float, kKnots>& correction) {
+  const float below = correction[place.knot];
+  return squash(place.logit + (below + (correction[place.knot + 1] - below) * place.above));
+}
+
+}  // namespace
+
+Model::Model() : storage_(std::make_unique<Storage>()) {
+  Storage& s = *storage_;
+  start_by_hand(s.counts, s.agreement);
+  s.standing.assign(cells::kStandings, {});
+  s.evidence.resize(cells::kCount);
+  for (std::uint32_t cell = cells::kKnown; cell < cells::kCount; ++cell) s.weigh(cell);
+  s.evidence[cells::kNothing] = 0;
+  s.evidence[cells::kConstant] = 0.5F;
+}
+Model::Model(const Model& other) : storage_(std::make_unique<Storage>(*other.storage_)) {}
+Model::~Model() = default;
+
+void Model::Storage::weigh(std::uint32_t cell) { evidence[cell] = stretch(counts[cell].hits / counts[cell].trials); }
+
+float Model::probability(const Candidate& candidate) const {
+  const Storage& s = *storage_;
+  Weights inputs;
+  for (std::size_t i = 0; i < Candidate::kInputs; ++i) inputs[i] = s.evidence[candidate.cells[i]];
+  inputs[Candidate::kBlend] = candidate.blend;
+  return squash(dot(s.agreement[candidate.agreement], s.standing[candidate.standing], inputs));
+}
+
+double Model::survival(double raw) const {
+  return static_cast<double>(corrected(place_of(raw), storage_->correction));
+}
+
+void Model::learn(std::span<const Candidate> candidates, Token followed) {
+  Storage& s = *storage_;
+  ++s.lessons;
+  const auto rate = static_cast<float>(kSlowest + kFaster / (1.0 + static_cast<double>(s.lessons) / kSettling));
+  for (const Candidate& candidate : candidates) {
+    Weights& agreement = s.agreement[candidate.agreement];
+    Weights& standing = s.standing[candidate.standing];
+    Weights inputs;
+    for (std::size_t i = 0; i < Candidate::kInputs; ++i) inputs[i] = s.evidence[candidate.cells[i]];
+    inputs[Candidate::kBlend] = candidate.blend;
+    const float outcome = candidate.token == followed ? 1.0F : 0.0F;
+    const float error = outcome - squash(dot(agreement, standing, inputs));
+    if (std::fabs(error) < kLeastError) continue;
+    const float step = rate * error;
+    for (std::size_t i = 0; i < Candidate::kInputs; ++i) {
+      const float move = step * inputs[i];
+      agreement[i] += move;
+      standing[i] += move;
+    }
+  }
+  for (const Candidate& candidate : candidates) {
+    const float hit = candidate.token == followed ? 1.0F : 0.0F;
+    for (const std::uint16_t cell : candidate.cells) {
+      if (!counts(cell)) continue;
+      Count& count = s.counts[cell];
+      count.hits += hit;
+      count.trials += 1.0F;
+      if (count.trials > kMostTrials) count = {count.hits * 0.5F, count.trials * 0.5F};
+    }
+  }
+  for (const Candidate& candidate : candidates) {
+    for (const std::uint16_t cell : candidate.cells) {
+      if (counts(cell)) s.weigh(cell);
+    }
+  }
+}
+
+void Model::learn_survival(double raw, bool accepted) {
+  std::array<float, kKnots>& correction = storage_->correction;
+  const Place place = place_of(raw);
+  const float step = ((accepted ? 1.0F : 0.0F) - corrected(place, correction)) * kCorrection;
+  float& below = correction[place.knot];
+  float& above = correction[place.knot + 1];
+  below += step * (1.0F - place.above);
+  above += step * place.above;
+  // Survival must not fall when raw rises, or trees would not be in its order.
+  constexpr float kMostFall = 1.0F / kKnotsPerLogit;
+  if (place.knot > 0) below = std::max(below, correction[place.knot - 1] - kMostFall);
+  above = std::max(above, below - kMostFall);
+  if (place.knot + 2 < kKnots) above = std::min(above, correction[place.knot + 2] + kMostFall);
+  below = std::min(below, above + kMostFall);
+}
+
+std::uint64_t Model::lessons() const { return storage_->lessons; }
+
+std::size_t Model::memory_size() const {
+  const Storage& s = *storage_;
+  return sizeof(Model) + sizeof(Storage) + s.evidence.capacity() * sizeof(float) +
+         s.counts.capacity() * sizeof(Count) + (s.agreement.capacity() + s.standing.capacity()) * sizeof(Weights);
+}
+
+}  // namespace draftd
