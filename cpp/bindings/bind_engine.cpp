@@ -159,6 +159,7 @@ py::dict statistics(Engine& self) {
   index["history"] = size(figures.history);
   index["group"] = size(figures.group);
   index["corpus"] = size(figures.corpus);
+  index["in_flight"] = size(figures.in_flight);
   py::dict all;
   all["steps"] = figures.acceptance.steps;
   all["drafts"] = figures.acceptance.drafts;
@@ -206,12 +207,12 @@ void bind_engine(py::module_& module) {
   py::class_<Engine> engine(module, "Engine");
   engine
       .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
-                       bool indexing_thread) {
-             return std::make_unique<Engine>(EngineLimits{session_ttl, memory_limit, history_limit, max_nodes},
-                                             indexing_thread);
+                       bool indexing_thread, bool in_flight) {
+             return std::make_unique<Engine>(
+                 EngineLimits{session_ttl, memory_limit, history_limit, max_nodes, in_flight}, indexing_thread);
            }),
            py::arg("session_ttl"), py::arg("memory_limit"), py::arg("history_limit"), py::arg("max_nodes"),
-           py::arg("indexing_thread") = true)
+           py::arg("indexing_thread") = true, py::arg("in_flight") = true)
       .def("create_namespace", &Engine::create_namespace, Unlocked())
       .def(
           "publish_corpus",

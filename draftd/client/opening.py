@@ -33,7 +33,7 @@ class OpenOptions(TypedDict, total=False):
     max_new_tokens: int | None  # length limit of the output; None: none
     shape: Literal["tree", "chain"]
     max_nodes: int | None  # most nodes of a draft; None: as many as a step asks for
-    share: Literal["outputs", "group", "all", "none"]  # what of it enters the history when it closes
+    share: Literal["outputs", "group", "all", "none"]  # what of it enters the history; its output while it runs, too
     history: bool  # may its drafts read the history?
     corpora: Literal["all"] | Sequence[str]  # which of its namespace's corpora its drafts read
     temperature: float | None

@@ -139,8 +139,13 @@ class CorporaSettings(Section):
 
 
 class HistorySettings(Section):
-    """What namespaces share of their finished requests, on the disk. Its bytes are limited by engine.history_limit."""
+    """What namespaces share of their requests, on the disk when finished. engine.history_limit limits its bytes."""
 
+    in_flight: bool = Field(
+        default=True,
+        description="Whether running requests draft from what others that share have generated so far, and not only "
+        "from finished ones. Its bytes count for engine.memory_limit alone, and a restart forgets it.",
+    )
     flush_seconds: float = Field(
         default=1.0,
         gt=0,

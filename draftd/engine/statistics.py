@@ -52,7 +52,7 @@ class Statistics:
     sessions: int
     verifiers: int
     index_bytes: dict[str, int]
-    """By kind: own, history, group, corpus."""
+    """By kind: own, history, group, corpus, in_flight."""
     index_tokens: dict[str, int]
 
 

@@ -67,6 +67,7 @@ class Engine(Histories):
         settings: EngineSettings,
         drafting: DraftingSettings = DraftingSettings(),  # noqa: B008  (frozen)
         *,
+        in_flight: bool = True,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -75,6 +76,7 @@ class Engine(Histories):
             memory_limit=settings.memory_limit,
             history_limit=settings.history_limit,
             max_nodes=settings.max_nodes,
+            in_flight=in_flight,
         )
         super().__init__(core, Namespaces(core, settings.max_corpora), clock)
         self.incarnation = secrets.randbits(64)

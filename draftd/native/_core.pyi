@@ -307,9 +307,16 @@ class Engine:
     """Sessions and namespaces by number; draftd.engine.Engine gives them names. Thread-safe. `now` is in seconds."""
 
     def __init__(
-        self, session_ttl: float, memory_limit: int, history_limit: int, max_nodes: int, indexing_thread: bool = True
+        self,
+        session_ttl: float,
+        memory_limit: int,
+        history_limit: int,
+        max_nodes: int,
+        indexing_thread: bool = True,
+        in_flight: bool = True,
     ) -> None:
-        """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`."""
+        """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`.
+        `in_flight`: running requests draft from what others have generated so far."""
     def create_namespace(self) -> int: ...
     def publish_corpus(self, namespace: int, corpus: int, segments: Sequence[Segment]) -> None:
         """Visible at once and whole, oldest segment first. ValueError when the namespace is full."""

@@ -5,7 +5,6 @@ makes it forget anything, and threads, so that `index_slice` alone indexes what 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from draftd.reference.columns import StepColumns, TailRow, Tails, pack_tails, unpacked
@@ -32,67 +31,44 @@ from draftd.reference.events import (
     Tail,
     TailKind,
 )
-from draftd.reference.figures import Acceptance, Figures
-from draftd.reference.histories import Histories
+from draftd.reference.figures import Figures
+from draftd.reference.flight import Key
 from draftd.reference.history import History
 from draftd.reference.index import Index
+from draftd.reference.indexing import Entry, Indexing
 from draftd.reference.policy import Policy
 from draftd.reference.segment import Segment, SegmentSet
-from draftd.reference.session import Session, Transition, allowed_nodes, apply
-from draftd.reference.texts import IndexJob, Namespace, OwnText, ShareJob
+from draftd.reference.session import Transition, allowed_nodes, apply
+from draftd.reference.texts import Namespace, ShareJob
 
 __all__ = ["Engine", "Index", "Policy", "Segment", "StepColumns"]
-
-INLINE_TOKENS = 256
-"""Tokens of one request that a step indexes itself; what is longer waits for `index_slice`."""
 
 BYTES_PER_TOKEN = 64
 """What a token may cost: an opening that could not fit in the memory limit is refused."""
 
 MOST_CORPORA = 14
 
-Key = tuple[int, int]
-"""Verifier and handle of a request."""
 
-
-@dataclass
-class Entry:
-    """A session and what belongs to it."""
-
-    session: Session
-    namespace: Namespace
-    last_used: float
-    own: OwnText = field(default_factory=OwnText)
-    acceptance: Acceptance = field(default_factory=Acceptance)
-    queued: bool = False
-    """Its text waits for `index_slice`."""
-
-    label: str = ""
-    """Of what it leaves behind."""
-
-    group: str = ""
-    """Of the history that it leaves it to; empty: the namespace's own."""
-
-    forgotten: bool = False
-    """It leaves nothing behind."""
-
-
-class Engine(Histories):
+class Engine(Indexing):
     """draftd/native/_core.pyi says what each call means."""
 
     def __init__(
-        self, session_ttl: float, memory_limit: int, history_limit: int, max_nodes: int, indexing_thread: bool
+        self,
+        session_ttl: float,
+        memory_limit: int,
+        history_limit: int,
+        max_nodes: int,
+        indexing_thread: bool,
+        in_flight: bool = True,
     ) -> None:
         if indexing_thread:
             raise ValueError("the reference engine has no indexing thread: drive index_slice")
         del history_limit  # bytes are not modelled
-        super().__init__()
+        super().__init__(in_flight=in_flight)
         self._session_ttl = session_ttl
         self._memory_limit = memory_limit
         self._max_nodes = max_nodes
-        self._entries: dict[Key, Entry] = {}
         self._last_seen: dict[int, float] = {}
-        self._jobs: list[IndexJob | ShareJob] = []
         self._figures = Figures()
 
     def create_namespace(self) -> int:
@@ -156,12 +132,13 @@ class Engine(Histories):
         self._last_seen[key[0]] = now
         if transition.status is Status.OK and transition.session:
             forgotten = before is not None and before.forgotten and before.label == label
-            options = opening.options
-            group = options.group if options.share is Share.GROUP else ""
-            entry = Entry(transition.session, namespace, now, label=label, group=group, forgotten=forgotten)
+            if before:
+                self._remove(before)
+            entry = Entry(key, transition.session, namespace, now, label=label, forgotten=forgotten)
+            entry.flown = transition.session.prompt_length
             self._entries[key] = entry
             self._carry_out(transition.effects, entry)
-            self._index_inline(key, entry)
+            self._index_inline(entry)
         return transition.status, 0
 
     def close(self, verifier: int, request: bytes, epoch: bytes, now: float, time: int) -> bytes:
@@ -178,8 +155,12 @@ class Engine(Histories):
             shared = [effect for effect in transition.effects if isinstance(effect, ShareText)]
             text = shared[0].text if shared else ()
             self._jobs.append(ShareJob(entry.namespace, entry.group, text, entry.label, time, entry.forgotten))
-            del self._entries[key]
+            self._remove(entry)
         return transition.status
+
+    def _remove(self, entry: Entry) -> None:
+        del self._entries[entry.key]
+        self._land(entry)
 
     def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
         """Takes the commits of all rows, then drafts for all rows."""
@@ -211,7 +192,7 @@ class Engine(Histories):
             entry.session = transition.session
             entry.last_used = now
             self._carry_out(transition.effects, entry)
-            self._index_inline(key, entry)
+            self._index_inline(entry)
         return transition
 
     def _wish(self, entry: Entry | None, asked: int) -> tuple[Wish, Reason]:
@@ -221,7 +202,7 @@ class Engine(Histories):
         nodes, reason = allowed_nodes(session, asked)
         wish = Wish(
             text=session.text,
-            live=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.live(options)],
+            live=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.live(options, entry.reads)],
             sealed=entry.namespace.sealed(options),
             fill=None if options.hide_history else entry.namespace.history.largest_part(),
             stop_ids=tuple(options.stop_ids),
@@ -253,6 +234,8 @@ class Engine(Histories):
                     entry.own.grow(text)
                 case CutIndex(length) if entry:
                     entry.own.cut(length)
+                    if length < entry.flown:
+                        self._land(entry)
                 case CountStep():
                     self._figures.steps += 1
                 case CountOutcome() if entry:
@@ -263,53 +246,12 @@ class Engine(Histories):
                 case CountIgnoredClose():
                     self._figures.ignored_closes += 1
 
-    def _index_inline(self, key: Key, entry: Entry) -> None:
-        if entry.queued:
-            return
-        entry.own.index_some(INLINE_TOKENS)
-        if entry.own.unindexed:
-            entry.queued = True
-            self._jobs.append(IndexJob(key, entry.session.epoch))
-
-    def index_slice(self, max_tokens: int) -> int:
-        while max_tokens > 0 and self._jobs:
-            worked, done = self._work(self._jobs[0], max_tokens)
-            if not done:
-                break
-            max_tokens -= worked
-            del self._jobs[0]
-        return len(self._jobs)
-
-    def _work(self, job: IndexJob | ShareJob, most: int) -> tuple[int, bool]:
-        """Does up to `most` tokens of the job; returns how many it were and whether that was all."""
-        if isinstance(job, ShareJob):
-            return job.share_some(most), job.done
-        entry = self._entries.get(job.key)
-        if entry is None or entry.session.epoch != job.epoch or not entry.queued:
-            return 0, True
-        worked = entry.own.index_some(most)
-        entry.queued = entry.own.unindexed > 0
-        return worked, not entry.queued
-
-    def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> set[str]:
-        homes = [self._namespaces[number] for number in namespaces]
-        closed = [job for job in self._jobs if isinstance(job, ShareJob)]
-        requests: list[Entry | ShareJob] = [*self._entries.values(), *closed]
-        named = [
-            request
-            for request in requests
-            if request.namespace in homes and request.label in labels and group in (None, request.group)
-        ]
-        for request in named:
-            request.forgotten = True
-        return {request.label for request in named}
-
     def expire(self, now: float) -> int:
         oldest = now - self._session_ttl
         silent = {verifier for verifier, seen in self._last_seen.items() if seen < oldest}
         idle = [key for key, entry in self._entries.items() if key[0] in silent or entry.last_used < oldest]
-        for key in idle:
-            del self._entries[key]
+        for key in sorted(idle):
+            self._remove(self._entries[key])
         for verifier in silent:
             del self._last_seen[verifier]
         self._figures.evicted_sessions += len(idle)
@@ -325,6 +267,9 @@ class Engine(Histories):
                 "history": _tokens(namespace.history for namespace in namespaces),
                 "group": _tokens(group for namespace in namespaces for group in namespace.groups.values()),
                 "corpus": _tokens(index for namespace in namespaces for index in namespace.corpora.values()),
+                "in_flight": _tokens(
+                    history.flight.index for namespace in namespaces for _, history in namespace.histories()
+                ),
             },
         }
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from draftd.reference.flight import Flight
 from draftd.reference.index import Index
 from draftd.reference.segment import Segment
 
@@ -52,6 +53,7 @@ class History:
         self.head = Head(FIRST_GENERATION)
         self.frozen: Head | None = None
         self.segments: list[Segment] = []
+        self.flight = Flight()
 
     def freeze(self) -> Head | None:
         """The head, in whose place a new one begins; the document under way is cut in two. None while one is held."""

@@ -1,9 +1,10 @@
 """What an engine has indexed, and what waits for it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from draftd.reference.events import Options, Source
+from draftd.reference.flight import Flight
 from draftd.reference.history import History
 from draftd.reference.index import Index
 from draftd.reference.segment import SegmentSet
@@ -31,6 +32,11 @@ class OwnText:
     def unindexed(self) -> int:
         return len(self._text) - self._indexed
 
+    def longest_match(self, text: Sequence[int]) -> int:
+        """Length of the longest end of all its text that stands in the index, before other text unless some waits."""
+        levels = self.index.match(text)
+        return next((level.length for level in levels if level.distinct or self.unindexed), 0)
+
     def index_some(self, most: int) -> int:
         """Indexes up to `most` tokens; returns how many it were."""
         some = self._text[self._indexed : self._indexed + most]
@@ -47,9 +53,13 @@ class Namespace:
         self.groups: dict[str, History] = {}
         self.corpora: dict[int, SegmentSet] = {}
 
-    def live(self, options: Options) -> list[tuple[int, Index]]:
+    def live(self, options: Options, reads: Callable[[Flight], bool]) -> list[tuple[int, Index]]:
         """Live text that a request reads besides its own; of equally long matches the earlier source's comes first."""
-        return [(source, head) for source, history in self._readable(options) for head in history.heads()]
+        return [
+            (source, index)
+            for source, history in self._readable(options)
+            for index in [*history.heads(), *([history.flight.index] if reads(history.flight) else [])]
+        ]
 
     def sealed(self, options: Options) -> list[tuple[int, SegmentSet]]:
         """Sealed text that it reads."""
@@ -74,6 +84,9 @@ class Namespace:
     def history_of(self, group: str) -> History:
         """That of a group, which begins to exist when it is first named, or, without a name, its own."""
         return self.groups.setdefault(group, History()) if group else self.history
+
+    def find_history(self, group: str) -> History | None:
+        return self.groups.get(group) if group else self.history
 
     def histories(self) -> list[tuple[str, History]]:
         """By group; the namespace's own first."""

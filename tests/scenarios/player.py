@@ -3,6 +3,7 @@
 The commands, with what may be expected of them; `expectations.py` says what may be said of a tail:
 
     engine session_ttl=600 max_nodes=64           limits of the engine; a first line, where the defaults don't do
+        and: in_flight=1|0
     corpus NAME documents=[[1,2],[3]]             publishes a corpus, whole and at once
     withdraw NAME
     open R prompt=[..] output=[..] -> STATUS [at POSITION]
@@ -16,6 +17,7 @@ The commands, with what may be expected of them; `expectations.py` says what may
     step budget=N min_survival=P                  rows below it, indented: R and the words of commit -> STATUS TAIL
     same R1 R2 nodes=N                            both are answered with the same tail
     close R epoch=N -> STATUS
+    forget R                                      it leaves nothing behind
     index all                                     indexes everything that waits
     clock SECONDS
     expire -> COUNT                               how many sessions went
@@ -46,7 +48,7 @@ COMMIT_WORDS = {"start", "epoch", "tokens", "tail", "verified", "bitmap", "nodes
 OPEN_WORDS = {"prompt", "output", "epoch", "verifier", "handle", "namespace", "stop_ids", "max_new_tokens"}
 OPEN_WORDS |= {"vocabulary", "shape", "max_nodes", "share", "group", "history", "corpora"}
 WORDS: dict[str, set[str] | None] = {
-    "engine": {"session_ttl", "max_nodes"},
+    "engine": {"session_ttl", "max_nodes", "in_flight"},
     "corpus": {"documents", "namespace"},
     "withdraw": {"namespace"},
     "open": OPEN_WORDS | POLICY_WORDS,
@@ -56,6 +58,7 @@ WORDS: dict[str, set[str] | None] = {
     "step": {"budget", "min_survival"},
     "same": {"nodes"},
     "close": {"epoch"},
+    "forget": set(),
     "index": set(),
     "clock": set(),
     "expire": set(),
@@ -108,6 +111,7 @@ class Player:
             "step": self._step,
             "same": self._same,
             "close": self._close,
+            "forget": self._forget,
             "index": self._index,
             "clock": self._clock,
             "expire": self._expire,
@@ -119,6 +123,7 @@ class Player:
         if self._engine is not None:
             raise statement.error("comes first")
         self._limits |= statement.arguments
+        self._limits["in_flight"] = bool(self._limits.get("in_flight", True))
 
     def _publish(self, statement: Statement) -> None:
         documents = statement.arguments["documents"]
@@ -250,6 +255,9 @@ class Player:
         )
         expect_status(statement, status, 0)
 
+    def _forget(self, statement: Statement) -> None:
+        self._engine.forget_requests(list(self._namespaces.values()), None, [statement.subject])
+
     def _index(self, statement: Statement) -> None:
         if statement.subject != "all":
             raise statement.error("only all is known")
@@ -269,6 +277,8 @@ class Player:
         counted["delivered_tokens"] = sum(counted["delivered_per_position"])
         counted["verified_tokens"] = sum(counted["verified_per_position"])
         counted["accepted_tokens"] = sum(counted["accepted_per_position"])
+        for kind, size in counted["index"].items():
+            counted[f"{kind}_tokens"] = size["tokens"]
         for name, value in statement.arguments.items():
             if counted[name] != value:
                 raise statement.error(f"{name} is {counted[name]}")

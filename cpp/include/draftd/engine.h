@@ -27,6 +27,7 @@ struct EngineLimits {
   std::size_t memory;       // bytes of sessions and the heads of histories together
   std::size_t history;      // bytes of one history, its segments included
   std::uint32_t max_nodes;  // per request and step
+  bool in_flight = true;    // running requests draft from what others have generated so far
 };
 
 struct OpenRequest {
@@ -85,13 +86,14 @@ struct EngineStatistics {
   std::vector<std::uint64_t> row_errors;   // by Status
   std::uint64_t sessions = 0;
   std::uint64_t verifiers = 0;
-  // Tokens and bytes of own texts, histories, group histories, corpora. The
-  // bytes of own texts include requests that are closed and not yet shared.
+  // Tokens and bytes of own texts, histories, group histories, corpora, and of
+  // what running requests share. The bytes of own texts include requests that
+  // are closed and not yet shared.
   struct Size {
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;
   };
-  Size own, history, group, corpus;
+  Size own, history, group, corpus, in_flight;
 };
 
 class Engine {

@@ -62,8 +62,9 @@ class Session {
 
   struct Commit {
     Status status = Status::kOk;
-    std::uint32_t position = 0;  // of the invalid id within the commit
-    bool stale_tail = false;     // the commit used a tail that is not our last
+    std::uint32_t position = 0;       // of the invalid id within the commit
+    bool stale_tail = false;          // the commit used a tail that is not our last
+    std::uint32_t kept = UINT32_MAX;  // committed tokens that the verifier did not take back
   };
   // Takes verified tokens that start at committed length `start`.
   Commit commit(std::uint32_t start, std::span<const Token> tokens, const Verified& verified);
@@ -96,6 +97,7 @@ class Session {
   // Prompt and output up to and including the stop id: all that counts.
   std::span<const Token> text() const { return {tokens_.data(), stopped() ? stop_ : tokens_.size()}; }
   std::span<const Token> output() const { return text().subspan(prompt_); }
+  std::size_t prompt_length() const { return prompt_; }
   const Acceptance& acceptance() const { return acceptance_; }
   // Adds what was counted since the last call.
   void report(Acceptance& total);

@@ -107,7 +107,7 @@ Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& opti
   }
   // The last token passes for output: where it is a stop id, the text has ended.
   const std::size_t prompt = text.size() - std::min<std::size_t>(text.size(), 1);
-  SessionEntry entry{Session(0, options, text.first(prompt), text.subspan(prompt)), name_space, {}, 0.0};
+  SessionEntry entry{Session(0, options, text.first(prompt), text.subspan(prompt)), 0, 0, name_space, {}, 0.0};
   entry.session.index_text(SIZE_MAX);
 
   Taken taken;

@@ -147,8 +147,10 @@ void Engine::publish_history(const HistoryKey& key, SegmentSet segments, bool dr
   const std::scoped_lock guard(s.lock);
   // To be published to is not to be used.
   History* const known = s.find_history(key);
-  s.change(known == nullptr ? s.history_of(key, now) : *known,
-           [&](History& history) { return history.publish(std::move(segments), drop_frozen, retired.text); });
+  History& history = known == nullptr ? s.history_of(key, now) : *known;
+  s.change(history, [&](History& changed) { return changed.publish(std::move(segments), drop_frozen, retired.text); });
+  // What was left out of the segments may have been in flight before.
+  if (history.flight().dead_tokens() > 0) s.begin_anew(history, retired);
   s.enforce_memory_limit(retired);
 }
 
@@ -180,6 +182,7 @@ std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uin
                                                         const std::optional<std::string>& group,
                                                         const std::unordered_set<std::string>& labels) {
   Storage& s = *storage_;
+  Retired retired;
   std::unordered_set<std::string> found;
   const auto forget = [&](SessionEntry& entry) {
     const RequestOptions& options = entry.session.options();
@@ -188,6 +191,7 @@ std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uin
     if (!named || (group && *group != history) || !labels.contains(entry.label)) return;
     entry.forgotten = true;
     found.insert(entry.label);
+    if (entry.flown.tokens > 0) s.find_history(entry.shares_into())->flight().leave(entry);
   };
   const std::scoped_lock guard(s.lock);
   for (auto& [incarnation, verifier] : s.verifiers) {
@@ -195,6 +199,16 @@ std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uin
   }
   for (Job& job : s.jobs) {
     if (job.closed) forget(*job.closed);
+  }
+  // What is dead may be of them, or of requests that were closed before.
+  for (const std::uint32_t name_space : name_spaces) {
+    if (name_space >= s.namespaces.size()) continue;
+    const auto purge = [&](const std::string& name, History& history) {
+      if ((!group || *group == name) && history.flight().dead_tokens() > 0) s.begin_anew(history, retired);
+    };
+    NamespaceState& home = *s.namespaces[name_space];
+    purge(kOwnHistory, home.history);
+    for (auto& [name, of_group] : home.groups) purge(name, of_group.history);
   }
   return found;
 }

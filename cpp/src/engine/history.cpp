@@ -41,7 +41,9 @@ std::size_t History::publish(SegmentSet segments, bool drop_frozen, Freed& freed
 }
 
 std::size_t History::forget(Freed& freed) {
+  flight_.empty(freed);
   const std::size_t before = tokens();
+  if (before == 0) return 0;
   if (older().tokens() == 0) replace_head(freed);
   drop_older(freed);
   return before - tokens();
@@ -76,13 +78,13 @@ std::size_t History::restore(std::span<const Token> tokens, std::string_view lab
 }
 
 std::size_t History::tokens() const {
-  std::size_t sum = live_tokens();
+  std::size_t sum = head_tokens();
   for (const auto& segment : *segments_) sum += segment->tokens();
   return sum;
 }
 
 std::size_t History::memory_size() const {
-  std::size_t sum = live_memory_size();
+  std::size_t sum = head_memory_sizes();
   for (const auto& segment : *segments_) sum += segment->memory_size();
   return sum;
 }

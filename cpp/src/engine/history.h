@@ -14,18 +14,16 @@
 #include "draftd/histories.h"
 #include "draftd/index.h"
 #include "draftd/segments.h"
+#include "engine/flight.h"
 #include "engine/head.h"
 
 namespace draftd {
 
-// Memory that nothing refers to any more once the lock is let go: freed then, not under it.
-using Freed = std::vector<std::shared_ptr<const void>>;
-
-// From old to new: sealed segments, an older head, and the newer one that
-// grows. An automaton only grows, so a head is given up as a whole: either the
-// caller takes it to be sealed (freeze), and publishes the segment in its
-// place; or, when the newer has its share of the limit, the older is dropped.
-// Without any sealing between a third of the limit and all of it is remembered.
+// From old to new: sealed segments, an older head, the newer one that grows, and
+// the flight, of what is not finished yet and counts for no limit of a history. An automaton only grows, so a head is
+// given up as a whole: either the caller takes it to be sealed (freeze), and publishes the segment in its place; or,
+// when the newer has its share of the limit, the older is dropped. Without any sealing between a third of the limit and
+// all of it is remembered.
 //
 // A document under way when its head is replaced is cut in two: an older head
 // holds whole documents only and never changes, so it may be read without the lock.
@@ -48,8 +46,8 @@ class History {
   // gave, if a limit did not do so before. Returns how many tokens were
   // forgotten because the segments are over the limit.
   std::size_t publish(SegmentSet segments, bool drop_frozen, Freed& freed);
-  // Gives up a head: the older one, or else the newer. Returns how many tokens
-  // that were.
+  // Gives up the flight and a head: the older one, or else the newer. Returns how
+  // many tokens of heads that were.
   std::size_t forget(Freed& freed);
 
   // Copies the next tokens of whole documents that were not drained before, up
@@ -72,15 +70,17 @@ class History {
   // For who reads on without the lock; the newer one grows under it.
   std::shared_ptr<const Head> newer_head() const { return newer_; }
   std::shared_ptr<const Head> older_head() const { return older_; }
+  const Flight& flight() const { return flight_; }
+  Flight& flight() { return flight_; }
   const std::shared_ptr<const SegmentSet>& segments() const { return segments_; }
   std::uint64_t generation() const { return newer_->generation(); }
   std::optional<std::int64_t> oldest() const { return older_->oldest() ? older_->oldest() : newer_->oldest(); }
   std::size_t head_memory_size() const { return newer_->memory_size(); }
   std::size_t tokens() const;
   std::size_t memory_size() const;
-  // Of the heads alone. Segments are on the disk, and their pages the system's.
-  std::size_t live_tokens() const { return newer().tokens() + older().tokens(); }
-  std::size_t live_memory_size() const { return newer_->memory_size() + older_->memory_size(); }
+  // Of heads and flight. Segments are on the disk, and their pages the system's.
+  std::size_t live_tokens() const { return head_tokens() + flight_.index().tokens(); }
+  std::size_t live_memory_size() const { return head_memory_sizes() + flight_.memory_size(); }
 
  private:
   // Storage grows by a sixteenth at a time, and some elements: two heads of this
@@ -92,6 +92,8 @@ class History {
     std::size_t tokens = 0;  // of the next
   };
 
+  std::size_t head_tokens() const { return newer().tokens() + older().tokens(); }
+  std::size_t head_memory_sizes() const { return newer_->memory_size() + older_->memory_size(); }
   std::size_t replace_head(Freed& freed);
   void drop_older(Freed& freed);
   std::size_t keep_limit(Freed& freed);
@@ -101,6 +103,7 @@ class History {
   std::shared_ptr<const SegmentSet> segments_;
   std::shared_ptr<Head> newer_;
   std::shared_ptr<const Head> older_;
+  Flight flight_;
   bool sealing_ = false;  // freeze() gave the older head
   Drained newer_drained_;
   Drained older_drained_;

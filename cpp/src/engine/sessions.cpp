@@ -1,7 +1,8 @@
 // Sessions come and go; what they cost.
-#include <iterator>
+#include <algorithm>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/storage.h"
 
@@ -20,13 +21,24 @@ SessionEntry* Engine::Storage::find(std::uint64_t verifier, std::uint32_t reques
   return entry == known->second.sessions.end() ? nullptr : entry->second.get();
 }
 
-void Engine::Storage::index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry) {
-  if (!entry.queued && entry.session.index_text(kInlineTokens) > 0) {
-    jobs.push_back({verifier, request, entry.session.epoch(), nullptr});
-    entry.queued = true;
-    progress.job_added();
-  }
+void Engine::Storage::index_inline(SessionEntry& entry) {
+  std::size_t most = kInlineTokens;
+  if (!entry.queued && !index_text(entry, most)) queue(entry);
   account(entry);
+}
+
+bool Engine::Storage::index_text(SessionEntry& entry, std::size_t& most) {
+  const std::size_t before = entry.session.unindexed();
+  const std::size_t left = entry.session.index_text(most);
+  most -= before - left;
+  if (left == 0) feed(entry, most);
+  return left == 0 && due(entry) == 0;
+}
+
+void Engine::Storage::queue(SessionEntry& entry) {
+  if (std::exchange(entry.queued, true)) return;
+  jobs.push_back({entry.verifier, entry.request, entry.session.epoch(), nullptr});
+  progress.job_added();
 }
 
 void Engine::Storage::account(SessionEntry& entry) {
@@ -47,6 +59,7 @@ std::unique_ptr<SessionEntry> Engine::Storage::take(Verifier& verifier, std::uin
 }
 
 void Engine::Storage::retire(std::unique_ptr<SessionEntry> entry, Retired& retired) {
+  land(*entry, retired);
   session_bytes -= entry->bytes;
   retired.sessions.push_back(std::move(entry));
 }
@@ -63,7 +76,9 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   }
   if (length * kBytesPerToken > s.limits.memory) return {Status::kLimitExceeded, static_cast<std::uint32_t>(length)};
   auto opened = std::make_unique<SessionEntry>(Session(request.epoch, request.options, request.prompt, request.output),
-                                               request.name_space, std::string(request.label), now);
+                                               request.verifier, request.request, request.name_space,
+                                               std::string(request.label), now);
+  opened->flown.until = request.prompt.size();
 
   const std::scoped_lock guard(s.lock);
   if (request.name_space >= s.namespaces.size()) throw std::out_of_range("open: no such namespace");
@@ -75,7 +90,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
     s.retire(s.take(verifier, request.request), retired);
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
-  s.index_inline(request.verifier, request.request, entry);
+  s.index_inline(entry);
   s.enforce_memory_limit(retired);
   return {Status::kOk, 0};
 }
@@ -83,6 +98,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
 Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now,
                      std::int64_t time) {
   Storage& s = *storage_;
+  Retired retired;
   std::unique_ptr<SessionEntry> closed;
   const std::scoped_lock guard(s.lock);
   SessionEntry* const entry = s.find(verifier, request);
@@ -108,6 +124,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
   // Shared or not, the indexing thread is the one to free it.
   s.jobs.push_back({verifier, request, epoch, std::move(closed), time});
   s.progress.job_added();
+  s.land(*s.jobs.back().closed, retired);
   return Status::kOk;
 }
 
@@ -116,15 +133,15 @@ std::size_t Engine::expire(double now) {
   Retired retired;
   const std::scoped_lock guard(s.lock);
   const double oldest = now - s.limits.session_ttl;
-  for (auto verifier = s.verifiers.begin(); verifier != s.verifiers.end();) {
-    std::vector<std::uint32_t> idle;
-    for (const auto& [request, entry] : verifier->second.sessions) {
-      if (verifier->second.last_seen < oldest || entry->last_used < oldest) idle.push_back(request);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> idle;
+  for (const auto& [incarnation, verifier] : s.verifiers) {
+    for (const auto& [request, entry] : verifier.sessions) {
+      if (verifier.last_seen < oldest || entry->last_used < oldest) idle.emplace_back(incarnation, request);
     }
-    for (const std::uint32_t request : idle) s.retire(s.take(verifier->second, request), retired);
-    const bool gone = verifier->second.last_seen < oldest;
-    verifier = gone ? s.verifiers.erase(verifier) : std::next(verifier);
   }
+  std::sort(idle.begin(), idle.end());  // what they leave to be done has an order, too
+  for (const auto& [incarnation, request] : idle) s.retire(s.take(s.verifiers[incarnation], request), retired);
+  boost::unordered::erase_if(s.verifiers, [&](const auto& known) { return known.second.last_seen < oldest; });
   s.statistics.evicted_sessions += retired.sessions.size();
   return retired.sessions.size();
 }

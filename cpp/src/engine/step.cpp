@@ -45,7 +45,7 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
   if (const auto known = s.verifiers.find(verifier); known != s.verifiers.end()) known->second.last_seen = now;
 
   for (std::size_t row = 0; row < step.request.size(); ++row) {
-    const Session::Commit commit = s.commit_row(verifier, step, row, now);
+    const Session::Commit commit = s.commit_row(verifier, step, row, now, retired);
     tails.status.push_back(static_cast<std::uint8_t>(commit.status));
     tails.detail.push_back(commit.position);
     s.statistics.stale_tails += commit.stale_tail ? 1 : 0;
@@ -75,7 +75,7 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
 }
 
 Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row,
-                                            double now) {
+                                            double now, Retired& retired) {
   SessionEntry* const entry = find(verifier, step.request[row]);
   Session::Commit commit;
   if (entry == nullptr || step.epoch[row] > entry->session.epoch()) {
@@ -91,7 +91,8 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
   const bool taken = commit.status == Status::kOk;
   if (taken) {
     entry->last_used = now;
-    index_inline(verifier, step.request[row], *entry);
+    if (commit.kept < entry->flown.until) land(*entry, retired);
+    index_inline(*entry);
     entry->session.report(statistics.acceptance);
   } else {
     count(statistics.row_errors, static_cast<std::size_t>(commit.status), std::uint64_t{1});

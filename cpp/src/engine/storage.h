@@ -73,12 +73,25 @@ struct NamespaceState {
 };
 
 struct SessionEntry {
+  bool shares() const {
+    const RequestOptions& options = session.options();
+    return options.share != Share::kNothing && (options.share != Share::kGroup || !options.group.empty());
+  }
+  // Of a request that shares: the history that it leaves its text to, and before that to its flight.
+  HistoryKey shares_into() const {
+    const RequestOptions& options = session.options();
+    return {name_space, options.share == Share::kGroup ? options.group : std::string()};
+  }
+
   Session session;
+  std::uint64_t verifier;
+  std::uint32_t request;
   std::uint32_t name_space;
   std::string label;  // of what it leaves behind
   double last_used;
   std::size_t bytes = 0;   // as last accounted
   std::size_t tokens = 0;  // of its index, as last accounted
+  Flown flown = {};
   bool queued = false;     // a job to index its text is in the queue
   bool forgotten = false;  // it leaves nothing behind
 };
@@ -88,7 +101,7 @@ struct Verifier {
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<SessionEntry>> sessions;
 };
 
-// Index a session's own text, or, with `closed`, share what it leaves behind.
+// Index a session's own text and share it in flight, or, with `closed`, share what it leaves behind.
 struct Job {
   std::uint64_t verifier;
   std::uint32_t request;
@@ -123,7 +136,7 @@ struct Engine::Storage {
   EngineStatistics statistics;
   std::size_t session_bytes = 0;   // closed ones too, until they are shared
   std::size_t session_tokens = 0;  // of the indexes of open ones
-  std::size_t live_bytes = 0;      // of the heads of histories
+  std::size_t live_bytes = 0;      // of the heads and flights of histories
   // Of a new group's history: above those of all that were evicted, should it be one of them.
   std::uint64_t first_generation = History::kFirstGeneration;
   std::mutex draining;  // one at a time: a long document is drained in pieces
@@ -141,7 +154,11 @@ struct Engine::Storage {
 
   // sessions.cpp
   SessionEntry* find(std::uint64_t verifier, std::uint32_t request);
-  void index_inline(std::uint64_t verifier, std::uint32_t request, SessionEntry& entry);
+  void index_inline(SessionEntry& entry);
+  void queue(SessionEntry& entry);
+  // Indexes up to `most` tokens of what a request has new, for itself and for the
+  // flight, and takes them off; whether that was all.
+  bool index_text(SessionEntry& entry, std::size_t& most);
   void account(SessionEntry& entry);
   // Takes a session out; its bytes count until it is retired.
   std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
@@ -161,12 +178,23 @@ struct Engine::Storage {
     live_bytes += history.live_memory_size();
   }
 
+  // flight.cpp
+  // New tokens of a request that may go into the flight, if they are worth a piece.
+  std::size_t due(const SessionEntry& entry) const;
+  // Adds up to `most` of them and takes them off.
+  void feed(SessionEntry& entry, std::size_t& most);
+  // What is in flight of a request counts no more.
+  void land(SessionEntry& entry, Retired& retired);
+  // Empties a flight and queues the requests that were in it.
+  void begin_anew(History& history, Retired& retired);
+
   // memory.cpp
   void enforce_memory_limit(Retired& retired);
   bool evict_one(Retired& retired);
 
   // step.cpp
-  Session::Commit commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row, double now);
+  Session::Commit commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row, double now,
+                             Retired& retired);
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
 
   // wishes.cpp

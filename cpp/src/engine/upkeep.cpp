@@ -104,22 +104,18 @@ bool Engine::Storage::work(Job& job, std::size_t& most, Retired& retired) {
   if (job.closed) return share(job, most, retired);
   SessionEntry* const entry = find(job.verifier, job.request);
   if (entry == nullptr || entry->session.epoch() != job.epoch || !entry->queued) return true;
-  const std::size_t before = entry->session.unindexed();
-  const std::size_t left = entry->session.index_text(most);
-  most -= before - left;
+  entry->queued = !index_text(*entry, most);
   account(*entry);
-  entry->queued = left > 0;
-  return left == 0;
+  return !entry->queued;
 }
 
 bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   const Session& session = job.closed->session;
   const RequestOptions& options = session.options();
   const std::span<const Token> text = options.share == Share::kAll ? session.text() : session.output();
-  if (options.share == Share::kNothing || text.empty()) return true;
-  if (options.share == Share::kGroup && options.group.empty()) return true;
+  if (!job.closed->shares() || text.empty()) return true;
 
-  const HistoryKey key{job.closed->name_space, options.share == Share::kGroup ? options.group : std::string()};
+  const HistoryKey key = job.closed->shares_into();
   if (job.closed->forgotten) {
     // What was shared of it before is a document: its label tells that it is to be deleted.
     if (History* const history = find_history(key)) {
@@ -164,6 +160,7 @@ EngineStatistics Engine::statistics() const {
     const History* const history = s.find_history(key);
     if (history == nullptr) continue;
     add(key.group.empty() ? figures.history : figures.group, history->tokens(), history->memory_size());
+    add(figures.in_flight, history->flight().index().tokens(), history->flight().memory_size());
   }
   for (std::size_t name_space = 0; name_space < namespaces; ++name_space) {
     const std::scoped_lock guard(s.lock);

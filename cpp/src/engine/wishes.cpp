@@ -50,13 +50,25 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   const auto read_head = [&](const Index& index, Source kind) {
     if (index.tokens() > 0) live.push_back({&index, kind, session.cursor_in(index)});
   };
+  const Cursor own = session.own_cursor();
+  // What the request generated itself it has as own text: a flight that matches
+  // no further than that may say the same once more, and counts for nothing new.
+  const auto read_flight = [&](const Flight& flight, Source kind) {
+    if (!flight.has_others(entry)) return;
+    Cursor cursor = session.cursor_in(flight.index());
+    // Often the longest match is the end of the request's own newest piece.
+    while (cursor.length > own.length && flight.index().degree(cursor.state) == 0)
+      cursor = flight.index().shorter(cursor);
+    if (cursor.length > own.length) live.push_back({&flight.index(), kind, cursor});
+  };
   const auto read = [&](const History& history, Source kind) {
     read_head(history.newer(), kind);
     read_head(history.older(), kind);
+    read_flight(history.flight(), kind);
     if (!history.segments()->empty()) sealed.push_back({history.segments().get(), kind});
   };
 
-  live.push_back({&session.own_index(), Source::kOwnText, session.own_cursor()});
+  live.push_back({&session.own_index(), Source::kOwnText, own});
   home.each_history(options, read);
   read_corpora(entry);
 

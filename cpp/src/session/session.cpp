@@ -62,9 +62,11 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
   const auto differs =
       std::mismatch(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(overlap), tokens_.begin() + start);
   const auto agreed = static_cast<std::size_t>(differs.first - tokens.begin());
+  Commit result;
   if (agreed < overlap) {
     if (start + agreed < prompt_) return {Status::kNeedSync};
-    cut(start + agreed);
+    result.kept = start + static_cast<std::uint32_t>(agreed);
+    cut(result.kept);
   }
   const std::span<const Token> fresh = tokens.subspan(agreed);
   // A commit without new tokens is a repetition, or asks for a draft only.
@@ -77,7 +79,6 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     ++unreported_.steps;
   }
   if (used_tail) observe(fresh, verified);
-  Commit result;
   result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;

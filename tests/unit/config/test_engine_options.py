@@ -39,6 +39,17 @@ class Clock:
         return cls.seconds
 
 
+@pytest.mark.parametrize("in_flight", [True, False])
+def test_in_flight(in_flight: bool) -> None:
+    engine = Engine(EngineSettings(), in_flight=in_flight)
+    with LocalClient(engine) as client:
+        running = client.open("running", [1], wait=True)
+        running.commit(range(10, 30))
+        sibling = client.open("sibling", [2, 10, 11, 12], wait=True)
+        assert (sibling.draft(budget=1).tokens.tolist() == [13]) == in_flight
+    engine.close()
+
+
 def random_tokens(count: int) -> list[int]:
     ids: list[int] = np.random.default_rng(7).integers(0, 100_000, count).tolist()
     return ids
