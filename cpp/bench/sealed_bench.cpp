@@ -47,6 +47,7 @@ void measure(const draftd::SegmentSet& segments, std::span<const Token> contexts
   const draftd::SealedSource source{&segments, draftd::Source::kCorpus};
   draftd::NearestSearch search;
   draftd::Drafter drafter;
+  const draftd::Model model;
   std::vector<draftd::Nearest> found(batch);
   std::vector<draftd::DraftWish> wishes(batch);
   bool drafting = false;
@@ -56,6 +57,7 @@ void measure(const draftd::SegmentSet& segments, std::span<const Token> contexts
       for (std::size_t i = 0; i < batch; ++i) {
         wishes[i].text = context(i);
         wishes[i].sealed = {&source, 1};
+        wishes[i].model = &model;
         wishes[i].max_nodes = nodes;
       }
       report("draft", [&] { drafter.draft(wishes, UINT32_MAX, 0.0); });

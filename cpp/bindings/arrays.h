@@ -48,6 +48,10 @@ std::span<const T> column(const pybind11::bytes& packed, const char* name) {
   return {reinterpret_cast<const T*>(view.data()), view.size() / sizeof(T)};
 }
 
+inline std::span<const std::uint8_t> bytes_of(const pybind11::bytes& bytes) {
+  return column<std::uint8_t>(bytes, "bytes");
+}
+
 template <typename T>
 pybind11::bytes packed(const std::vector<T>& values) {
   return pybind11::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));

@@ -13,9 +13,11 @@ void bind_index(pybind11::module_& module);
 void bind_segment(pybind11::module_& module);
 void bind_catalogue(pybind11::module_& module);
 void bind_policy(pybind11::module_& module);
+void bind_model(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
 // Parts of the engine.
 void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_explain(pybind11::module_& module, pybind11::class_<Engine>& engine);
+void bind_learning(pybind11::class_<Engine>& engine);
 
 }  // namespace draftd::bindings

@@ -207,12 +207,14 @@ void bind_engine(py::module_& module) {
   py::class_<Engine> engine(module, "Engine");
   engine
       .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
-                       bool indexing_thread, bool in_flight) {
+                       bool indexing_thread, bool in_flight, bool learning, const py::bytes& priors) {
              return std::make_unique<Engine>(
-                 EngineLimits{session_ttl, memory_limit, history_limit, max_nodes, in_flight}, indexing_thread);
+                 EngineLimits{session_ttl, memory_limit, history_limit, max_nodes, in_flight, learning},
+                 indexing_thread, bytes_of(priors));
            }),
            py::arg("session_ttl"), py::arg("memory_limit"), py::arg("history_limit"), py::arg("max_nodes"),
-           py::arg("indexing_thread") = true, py::arg("in_flight") = true)
+           py::arg("indexing_thread") = true, py::arg("in_flight") = true, py::arg("learning") = true,
+           py::arg("priors") = py::bytes())
       .def("create_namespace", &Engine::create_namespace, Unlocked())
       .def(
           "publish_corpus",
@@ -240,6 +242,7 @@ void bind_engine(py::module_& module) {
       .def("statistics", &statistics);
   bind_histories(module, engine);
   bind_explain(module, engine);
+  bind_learning(engine);
 }
 
 }  // namespace draftd::bindings

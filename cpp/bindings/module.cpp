@@ -10,5 +10,6 @@ PYBIND11_MODULE(_core, module) {
   draftd::bindings::bind_segment(module);
   draftd::bindings::bind_catalogue(module);
   draftd::bindings::bind_policy(module);
+  draftd::bindings::bind_model(module);
   draftd::bindings::bind_engine(module);
 }

@@ -41,6 +41,7 @@ class Batch {
     wish.text = text;
     wish.sealed = {&sealed_, 1};
     wish.fill = {indexes_[0].frequent_tokens(), indexes_[0].tokens(), indexes_[0].degree(kRoot)};
+    wish.model = &model_;
     wish.max_nodes = 16;
     return wish;
   }
@@ -60,6 +61,7 @@ class Batch {
   Drafter drafter;
 
  private:
+  Model model_;
   std::array<Index, 3> indexes_;
   SegmentSet segments_;
   SealedSource sealed_{&segments_, Source::kCorpus};

@@ -41,7 +41,8 @@ void check_own_index_is_that_of_a_fresh_request(Session& session) {
 void deliver_chain(Session& session) {
   const std::vector<DraftNode> chain{
       {2, -1, Source::kOwnText, 0.5F}, {3, 0, Source::kOwnText, 0.25F}, {4, 1, Source::kOwnText, 0.125F}};
-  session.deliver(chain);
+  Lesson lesson;
+  session.deliver(chain, lesson);
 }
 
 }  // namespace

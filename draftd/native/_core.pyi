@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,6 +233,9 @@ class Evidence:
     def corpus(self) -> int:
         """Number of a corpus; 0: it is none."""
     @property
+    def running(self) -> bool:
+        """Of what requests have generated that still run."""
+    @property
     def length(self) -> int:
         """Tokens of that suffix, at most 64; 0 for a fill."""
     @property
@@ -242,7 +246,7 @@ class Evidence:
         """How often any token of the same document does."""
     @property
     def last(self) -> DocumentPlace | None:
-        """Where the token followed most recently; None for a fill."""
+        """Where the token followed most recently; None for a fill and for running requests."""
 
 class ExplainedNode:
     """A drafted node, and what each source knows of it, the longest context first."""
@@ -269,6 +273,9 @@ class ReadSource:
     @property
     def corpus(self) -> int:
         """Number of a corpus; 0: it is none."""
+    @property
+    def running(self) -> bool:
+        """Of a history: what requests have generated that still run."""
     @property
     def tokens(self) -> int: ...
     @property
@@ -303,6 +310,51 @@ class DraftPolicy:
         are not drafted. `suffix_decoding` drafts at most `max_spec_factor` nodes for each token of a match, and none
         below `min_token_prob`."""
 
+class Model:
+    """What a namespace learned, as numbers. Nothing in it changes.
+
+    Cells count, for each kind of evidence, how often it was right; weights mix them. What the kinds are, and how many
+    numbers of each kind there are, is a matter of the version: take them from a model, and put them into another.
+    """
+
+    @overload
+    def __init__(self) -> None:
+        """The start set by hand."""
+    @overload
+    def __init__(
+        self,
+        *,
+        hits: NDArray[np.float32],
+        trials: NDArray[np.float32],
+        agreement: NDArray[np.float32],
+        standing: NDArray[np.float32],
+        correction: NDArray[np.float32],
+        lessons: int,
+    ) -> None:
+        """ValueError for numbers that no model has, or another count of them."""
+    @staticmethod
+    def load(saved: bytes) -> Model:
+        """ValueError for bytes that `save` of this version did not write."""
+    def save(self) -> bytes: ...
+    @property
+    def hits(self) -> NDArray[np.float32]:
+        """[cells] A copy, as all of them."""
+    @property
+    def trials(self) -> NDArray[np.float32]:
+        """[cells]"""
+    @property
+    def agreement(self) -> NDArray[np.float32]:
+        """[sets, inputs] Weights."""
+    @property
+    def standing(self) -> NDArray[np.float32]:
+        """[sets, inputs] Weights that are added to them."""
+    @property
+    def correction(self) -> NDArray[np.float32]:
+        """[knots] What is added to the logit of survival."""
+    @property
+    def lessons(self) -> int:
+        """Nodes that were learned from."""
+
 class Engine:
     """Sessions and namespaces by number; draftd.engine.Engine gives them names. Thread-safe. `now` is in seconds."""
 
@@ -314,9 +366,13 @@ class Engine:
         max_nodes: int,
         indexing_thread: bool = True,
         in_flight: bool = True,
+        learning: bool = True,
+        priors: bytes = b"",
     ) -> None:
         """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`.
-        `in_flight`: running requests draft from what others have generated so far."""
+        `in_flight`: running requests draft from what others have generated so far. `learning`: drafts are scored by
+        what became of earlier ones. `priors`: a saved model that every namespace starts with; empty: a start set by
+        hand. ValueError for bytes that are none."""
     def create_namespace(self) -> int: ...
     def publish_corpus(self, namespace: int, corpus: int, segments: Sequence[Segment]) -> None:
         """Visible at once and whole, oldest segment first. ValueError when the namespace is full."""
@@ -403,6 +459,13 @@ class Engine:
         drained, ValueError for columns that don't fit together."""
     def forget_requests(self, namespaces: list[int], group: str | None, labels: list[str]) -> set[str]:
         """Requests with these labels leave nothing behind; returns the labels of which there are any."""
+    def lessons(self) -> list[tuple[int, int]]:
+        """(namespace, lessons) of those that learned something; the lessons of the priors count too."""
+    def learned(self, namespace: int) -> bytes:
+        """A saved model; empty while the namespace learned nothing."""
+    def restore_learned(self, namespace: int, saved: bytes, now: float) -> None:
+        """Goes on from a saved model, unless nothing is to be learned. ValueError for bytes that are none."""
+    def forget_learned(self, namespace: int) -> None: ...
 
 def catalogue() -> dict[str, dict[str, int]]:
     """The codes the core uses, by enum and name."""

@@ -8,6 +8,8 @@
 
 #include "draftd/catalogue.h"
 #include "draftd/index.h"
+#include "draftd/model.h"
+#include "draftd/recent_pairs.h"
 #include "draftd/segments.h"
 #include "draftd/types.h"
 
@@ -54,9 +56,13 @@ struct DraftWish {
   std::span<const Token> text;  // the request's; its last kMaxMatch tokens are enough
   std::span<const LiveSource> live;
   std::span<const SealedSource> sealed;
+  std::uint32_t prompt = 0;  // tokens of its prompt
   Fill fill;
-  std::span<const Token> stop_ids;  // drafted, but nothing below them
-  Token vocabulary = INT32_MAX;     // ids from here on are not drafted
+  const RecentPairs* own_pairs = nullptr;
+  std::span<const RecentPairs* const> history_pairs;  // the first that knows a token speaks for all
+  const Model* model = nullptr;                       // of Preset::kLearned
+  std::span<const Token> stop_ids;                    // drafted, but nothing below them
+  Token vocabulary = INT32_MAX;                       // ids from here on are not drafted
   std::uint32_t max_nodes = 0;
   bool chain = false;  // one child for each node
   DraftPolicy policy;
@@ -81,6 +87,9 @@ class Drafter {
   void draft(std::span<const DraftWish> wishes, std::uint32_t budget, double min_survival);
   // The tree of wish i; valid until the next draft().
   std::span<const DraftNode> tree(std::size_t i) const;
+  // What it was made from; empty for a preset. The caller may swap it for
+  // another, to keep it and give its memory back. Valid until the next draft().
+  Lesson& lesson(std::size_t i);
   // Why the tree of wish i is empty.
   Reason empty_because(std::size_t i) const;
 

@@ -28,6 +28,7 @@ struct EngineLimits {
   std::size_t history;      // bytes of one history, its segments included
   std::uint32_t max_nodes;  // per request and step
   bool in_flight = true;    // running requests draft from what others have generated so far
+  bool learning = true;     // drafts are scored by what became of earlier ones
 };
 
 struct OpenRequest {
@@ -99,8 +100,10 @@ struct EngineStatistics {
 class Engine {
  public:
   // Without an indexing thread the caller drives index_slice itself. Throws
-  // std::invalid_argument for limits that can't be kept.
-  Engine(EngineLimits limits, bool indexing_thread);
+  // std::invalid_argument for limits that can't be kept. `priors`: a saved model
+  // that every namespace starts with; empty: a start set by hand. Throws
+  // std::invalid_argument for other bytes.
+  Engine(EngineLimits limits, bool indexing_thread, std::span<const std::uint8_t> priors = {});
   ~Engine();
 
   std::uint32_t create_namespace();
@@ -150,6 +153,19 @@ class Engine {
   std::unordered_set<std::string> forget_requests(std::span<const std::uint32_t> name_spaces,
                                                   const std::optional<std::string>& group,
                                                   const std::unordered_set<std::string>& labels);
+
+  // What namespaces learned. None of it is text, and none is read for another
+  // namespace. Past the memory limit it goes as histories do, and is learned anew.
+  // Throw std::out_of_range for a namespace that was not created.
+  //
+  // By number, those that learned something; lessons since the priors' first.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> lessons() const;
+  // A saved model; empty while nothing was learned.
+  std::vector<std::uint8_t> learned(std::uint32_t name_space) const;
+  // Goes on from there, unless nothing is to be learned. Throws
+  // std::invalid_argument for bytes that are no saved model.
+  void restore_learned(std::uint32_t name_space, std::span<const std::uint8_t> bytes, double now);
+  void forget_learned(std::uint32_t name_space);
 
   // Indexing behind the steps. A ticket stands for all text taken so far.
   std::uint64_t ticket() const;

@@ -55,19 +55,35 @@ struct Lesson {
   }
 };
 
+// All that a model knows, as plain numbers.
+struct ModelTables {
+  std::vector<float> hits;        // by cell; those of the first two don't count
+  std::vector<float> trials;      // by cell
+  std::vector<float> agreement;   // weights, kInputs to a set
+  std::vector<float> standing;    // likewise
+  std::vector<float> correction;  // of the logit of survival, by knot
+  std::uint64_t lessons = 0;
+};
+
 class Model {
  public:
+  // Of one node.
+  static constexpr std::size_t kMostCandidates = 20;
+
   // Knows nothing but a start set by hand.
   Model();
+  // Throws std::invalid_argument for numbers that no model has.
+  explicit Model(const ModelTables& tables);
   Model(const Model&);
   ~Model();
 
-  // That the candidate is what follows, its node given.
-  float probability(const Candidate& candidate) const;
+  // That each candidate is what follows, its node given; one by one, so that the
+  // sum may pass 1. `into` has room for all.
+  void probabilities(std::span<const Candidate> candidates, std::span<float> into) const;
   // Of a node whose probabilities multiply to `raw`; never falls when `raw` rises.
   double survival(double raw) const;
 
-  // One node's candidates, and what followed it.
+  // One node's candidates, at most kMostCandidates, and what followed it.
   void learn(std::span<const Candidate> candidates, Token followed);
   // What became of a node that went through the target.
   void learn_survival(double raw, bool accepted);
@@ -75,6 +91,7 @@ class Model {
   // Nodes that were learned from.
   std::uint64_t lessons() const;
   std::size_t memory_size() const;
+  ModelTables tables() const;
   // The same on any machine. load() throws std::invalid_argument for bytes that save() didn't write.
   std::vector<std::uint8_t> save() const;
   static std::unique_ptr<Model> load(std::span<const std::uint8_t> bytes);

@@ -11,7 +11,9 @@
 #include "draftd/catalogue.h"
 #include "draftd/drafting.h"
 #include "draftd/index.h"
+#include "draftd/model.h"
 #include "draftd/reach.h"
+#include "draftd/recent_pairs.h"
 #include "draftd/types.h"
 
 namespace draftd {
@@ -64,6 +66,7 @@ class Session {
     Status status = Status::kOk;
     std::uint32_t position = 0;       // of the invalid id within the commit
     bool stale_tail = false;          // the commit used a tail that is not our last
+    bool lesson = false;              // it used our last: teach() knows what became of it
     std::uint32_t kept = UINT32_MAX;  // committed tokens that the verifier did not take back
   };
   // Takes verified tokens that start at committed length `start`.
@@ -76,13 +79,18 @@ class Session {
   };
   Allowance allowance(std::uint32_t asked) const;
   // Remembers what was delivered, so that the next commit's outcome can be read.
-  void deliver(std::span<const DraftNode> tree);
+  // Takes what it was made from, and gives memory back for the next.
+  void deliver(std::span<const DraftNode> tree, Lesson& lesson);
+  // After a commit with a lesson, before anything else: what followed the root
+  // and each node that was accepted, and what became of each node that was verified.
+  void teach(Model& model) const;
 
   // Indexes up to `most` tokens of the own text; returns how many are left.
   std::size_t index_text(std::size_t most);
   std::size_t unindexed() const { return text().size() - indexed_; }
   Cursor own_cursor() const;
   const Index& own_index() const { return own_; }
+  const RecentPairs& own_pairs() const { return own_pairs_; }
   // Where the text stands in another index. Costs as many steps as tokens were
   // committed since it was last asked, a few more when the index has grown.
   Cursor cursor_in(const Index& index);
@@ -96,6 +104,7 @@ class Session {
   bool stopped() const { return stop_ != kNotStopped; }
   // Prompt and output up to and including the stop id: all that counts.
   std::span<const Token> text() const { return {tokens_.data(), stopped() ? stop_ : tokens_.size()}; }
+  std::size_t prompt() const { return prompt_; }  // its tokens
   std::span<const Token> output() const { return text().subspan(prompt_); }
   std::size_t prompt_length() const { return prompt_; }
   const Acceptance& acceptance() const { return acceptance_; }
@@ -124,14 +133,20 @@ class Session {
   std::size_t prompt_;
   std::size_t stop_ = kNotStopped;  // position just behind the first stop id of the output
   Index own_;
+  RecentPairs own_pairs_;
   std::size_t indexed_ = 0;
   std::vector<Place> places_;
   std::vector<Reach> reaches_;
   std::uint32_t tail_base_ = Verified::kNoTail;
   std::vector<DraftNode> tail_;
+  Lesson lesson_;          // of the tail
   Acceptance acceptance_;  // of the whole request
   Acceptance unreported_;
-  std::vector<std::uint16_t> depths_;  // of the tail's nodes; kept for its memory
+  // What the last commit says of its tail; kept for their memory.
+  enum class Fate : std::uint8_t { kNotVerified, kRejected, kAccepted };
+  std::vector<Fate> fates_;
+  std::vector<Token> followed_;        // the root, and each accepted node
+  std::vector<std::uint16_t> depths_;  // of the tail's nodes
 };
 
 }  // namespace draftd

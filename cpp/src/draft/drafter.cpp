@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "draft/candidates.h"
 #include "draft/evidence.h"
 #include "draft/frontier.h"
-#include "draft/ppm.h"
 #include "draft/presets/presets.h"
 #include "draftd/drafting.h"
 
@@ -12,11 +12,16 @@ namespace {
 
 // No continuation is certain: keeps deep nodes below their ancestors.
 constexpr double kMostCertain = 0.999;
+// Frequent tokens are worth their time only where a node is likely to be reached.
+constexpr double kFillSurvival = 0.2;
 // The last node worth taking into a tree of n is about as likely as 1 / (3 n).
 // Beyond a node's longest context, evidence that can't lift a candidate that
 // far is not looked at: half the work, and, since short contexts mostly blur,
 // 0.2 % more emitted tokens.
 double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
+// The blend thinks too little of what contexts don't know: a quarter of that is
+// enough for pairs.
+constexpr double kPairsWorth = 0.25;
 
 // One tree while it grows. An expansion is split into stages, so that a batch
 // does one stage for all requests before the next and cache misses overlap.
@@ -36,8 +41,15 @@ class Growth {
   const Frontier& frontier() const { return frontier_; }
   std::span<const DraftNode> tree() const { return nodes_; }
   bool cut_by_threshold() const { return cut_by_threshold_; }
+  Lesson& lesson() { return lesson_; }
+  // Of the next node.
+  double best() const { return best_; }
 
  private:
+  bool learned() const { return wish_->policy.preset == Preset::kLearned; }
+  // Gathers the continuations of the node last taken.
+  void gather(Candidates& candidates);
+  void look_ahead();
   // Cursors of the root, 0, or of a node, its number plus one.
   std::span<Cursor> live_cursors(std::size_t node) {
     return {live_cursors_.data() + node * wish_->live.size(), wish_->live.size()};
@@ -56,7 +68,10 @@ class Growth {
   std::vector<Cursor> live_cursors_;   // of the root and the nodes, one for each live source
   std::vector<SealedText> texts_;      // one for each sealed source
   std::vector<Agreeing> agreeing_;     // of the root and the nodes, one for each sealed source
-  double survival_;                    // of the node being expanded
+  Lesson lesson_;
+  double raw_;       // survival of the node being expanded, not corrected
+  double survival_;  // and corrected
+  double best_;      // of the likeliest node that can be taken next
   bool expanding_;
   bool cut_by_threshold_;
 };
@@ -78,7 +93,8 @@ void Growth::begin(const DraftWish& wanted, double min_survival, NearestSearch& 
   for (std::size_t i = 0; i < wanted.sealed.size(); ++i) {
     search.add(*wanted.sealed[i].segments, wanted.text, texts_[i].reset());
   }
-  survival_ = 1.0;
+  lesson_.clear();
+  raw_ = survival_ = 1.0;
   expanding_ = wanted.max_nodes > 0;
   cut_by_threshold_ = false;
 }
@@ -89,13 +105,15 @@ void Growth::stand_at_root() {
 
 void Growth::take() {
   const Proposal taken = frontier_.pop();
-  nodes_.push_back({taken.token, taken.parent, taken.source, static_cast<float>(taken.survival)});
-  survival_ = taken.survival;
+  nodes_.push_back({taken.token, taken.parent, taken.source, static_cast<float>(best_)});
+  raw_ = taken.survival;
+  survival_ = best_;
   const auto above = static_cast<std::size_t>(taken.parent + 1);
   const std::size_t here = nodes_.size();
   depths_.push_back(depths_[above] + 1);
-  expanding_ = wish_->policy.preset == Preset::kLearned && nodes_.size() < wish_->max_nodes &&
-               depths_[here] < wish_->policy.max_depth &&
+  if (!learned()) return look_ahead();
+  lesson_.raw.push_back(raw_);
+  expanding_ = nodes_.size() < wish_->max_nodes && depths_[here] < wish_->policy.max_depth &&
                std::find(wish_->stop_ids.begin(), wish_->stop_ids.end(), taken.token) == wish_->stop_ids.end();
   if (!expanding_) return;
   for (std::size_t i = 0; i < wish_->live.size(); ++i) {
@@ -111,33 +129,65 @@ void Growth::take() {
 }
 
 void Growth::expand() {
-  if (!expanding_) return;
-  const double enough = worthwhile(wish_->max_nodes);
-  const std::size_t here = nodes_.size();
-  Blend blend;
-  Contexts contexts(wish_->live, live_cursors(here), wish_->sealed, texts_, agreeing(here), depths_[here]);
-  Level level;
-  for (std::size_t i = 0; i < Blend::kLevels; ++i) {
-    if (i > 0 && survival_ * blend.unclaimed() < enough) break;
-    if (!contexts.next(level)) break;
-    blend.add(level);
-  }
-  if (survival_ * blend.unclaimed() >= enough) blend.add(wish_->fill);
+  if (!learned()) return;
+  Candidates candidates;
+  if (expanding_) gather(candidates);
+  const std::span<const Candidate> described = candidates.described();
+  lesson_.candidates.insert(lesson_.candidates.end(), described.begin(), described.end());
+  lesson_.end.push_back(static_cast<std::uint32_t>(lesson_.candidates.size()));
 
-  const auto parent = static_cast<std::int16_t>(static_cast<int>(here) - 1);
-  const bool too_many = blend.size() > breadth_;
+  std::array<float, Candidates::kMost> probabilities;
+  wish_->model->probabilities(described, probabilities);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < described.size(); ++i) sum += static_cast<double>(probabilities[i]);
+  const double scale = sum > 1.0 ? 1.0 / sum : 1.0;
+  const auto parent = static_cast<std::int16_t>(static_cast<int>(nodes_.size()) - 1);
+  const bool too_many = described.size() > breadth_;
   if (too_many) siblings_.reset(breadth_);
   Frontier& proposed = too_many ? siblings_ : frontier_;
-  for (std::size_t i = 0; i < blend.size(); ++i) {
-    if (blend.token(i) >= wish_->vocabulary) continue;
-    const double reached = survival_ * std::min(blend.probability(i), kMostCertain);
-    if (reached >= min_survival_) {
-      proposed.push({reached, blend.token(i), parent, blend.source(i)});
-    } else {
-      cut_by_threshold_ = true;
-    }
+  for (std::size_t i = 0; i < described.size(); ++i) {
+    if (described[i].token >= wish_->vocabulary) continue;
+    const double probability = std::min(static_cast<double>(probabilities[i]) * scale, kMostCertain);
+    proposed.push({raw_ * probability, described[i].token, parent, candidates.source(i)});
   }
   while (too_many && !siblings_.empty()) frontier_.push(siblings_.pop());
+  look_ahead();
+}
+
+void Growth::gather(Candidates& candidates) {
+  const double enough = worthwhile(wish_->max_nodes);
+  const std::size_t here = nodes_.size();
+  Contexts contexts(*wish_, live_cursors(here), texts_, agreeing(here), depths_[here]);
+  Level level;
+  for (std::size_t i = 0; i < Candidates::kLevels; ++i) {
+    if (i > 0 && survival_ * candidates.unclaimed() < enough) break;
+    if (!contexts.next(level)) break;
+    candidates.add(level);
+  }
+  const double left = survival_ * candidates.unclaimed();
+  if (left >= enough * kPairsWorth && (here > 0 || !wish_->text.empty())) {
+    const Token last = here == 0 ? wish_->text.back() : nodes_.back().token;
+    const auto add_pairs = [&](std::uint32_t slot, const RecentPairs* pairs) {
+      const RecentPairs::Followers* const followers = pairs->of(last);
+      if (followers != nullptr) candidates.add_pairs(slot, *followers);
+      return followers != nullptr;
+    };
+    if (wish_->own_pairs != nullptr) add_pairs(0, wish_->own_pairs);
+    for (const RecentPairs* const pairs : wish_->history_pairs) {
+      if (add_pairs(1, pairs)) break;
+    }
+  }
+  if (survival_ >= kFillSurvival && left >= enough) candidates.add(wish_->fill);
+}
+
+// What comes next, and whether it may: survival never rises on the way.
+void Growth::look_ahead() {
+  if (frontier_.empty()) return;
+  const double raw = frontier_.best().survival;
+  best_ = learned() ? wish_->model->survival(raw) : raw;
+  if (best_ >= min_survival_) return;
+  cut_by_threshold_ = true;
+  frontier_.reset(0);
 }
 
 // A preset's node competes for the batch's nodes by its survival, as any other.
@@ -145,6 +195,7 @@ void Growth::propose(Presets& presets) {
   Plan& plan = presets.draw_up(*wish_, {texts_.data(), wish_->sealed.size()}, min_survival_);
   for (const Proposal& node : plan.by_survival()) frontier_.push(node);
   cut_by_threshold_ = plan.cut_by_threshold();
+  look_ahead();
 }
 
 }  // namespace
@@ -194,8 +245,8 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   // Nodes are scarce: the likeliest of the whole batch is taken, ties to the
   // earlier request. Only what is taken is expanded.
   const auto less_likely = [&](std::uint32_t a, std::uint32_t b) {
-    const double of_a = growths[a].frontier().best().survival;
-    const double of_b = growths[b].frontier().best().survival;
+    const double of_a = growths[a].best();
+    const double of_b = growths[b].best();
     return of_a != of_b ? of_a < of_b : a > b;
   };
   std::make_heap(growing.begin(), growing.end(), less_likely);
@@ -212,6 +263,7 @@ void Drafter::draft(std::span<const DraftWish> wishes, std::uint32_t budget, dou
   }
 }
 
+Lesson& Drafter::lesson(std::size_t i) { return storage_->growths[i].lesson(); }
 std::span<const DraftNode> Drafter::tree(std::size_t i) const { return storage_->growths[i].tree(); }
 
 Reason Drafter::empty_because(std::size_t i) const {

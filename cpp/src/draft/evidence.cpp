@@ -10,6 +10,19 @@ bool likelier(const Level::Follower& a, const Level::Follower& b) {
   return a.count != b.count ? a.count > b.count : a.last > b.last;
 }
 
+// By how many tokens ago it was seen last. Generations of text told apart by it
+// gain 0.3 % of emitted tokens.
+std::uint32_t recency(bool own, std::uint32_t ago) {
+  if (own) return ago < 200 ? 1 : 0;
+  return ago < 2000 ? 1 : ago < 20000 ? 2 : 0;
+}
+
+cells::Origin shared_origin(Source source) {
+  return source == Source::kSharedHistory  ? cells::Origin::kHistory
+         : source == Source::kGroupHistory ? cells::Origin::kGroup
+                                           : cells::Origin::kCorpus;
+}
+
 // Keeps the likeliest followers of the level, in order.
 void rank(const Level::Follower& follower, Level& level) {
   std::uint32_t place = level.ranked;
@@ -27,20 +40,20 @@ void rank(const Level::Follower& follower, Level& level) {
 
 }  // namespace
 
-Contexts::Contexts(std::span<const LiveSource> live, std::span<const Cursor> cursors,
-                   std::span<const SealedSource> sealed, std::span<SealedText> texts,
+Contexts::Contexts(const DraftWish& wish, std::span<const Cursor> cursors, std::span<SealedText> texts,
                    std::span<const Agreeing> agreeing, std::uint32_t depth)
-    : live_(live),
-      sealed_(sealed),
+    : live_(wish.live),
+      sealed_(wish.sealed),
+      prompt_(wish.prompt),
       texts_(texts),
       agreeing_(agreeing),
       depth_(depth),
-      sources_(live.size() + sealed.size()) {
-  for (std::size_t i = 0; i < live.size(); ++i) {
+      sources_(live_.size() + sealed_.size()) {
+  for (std::size_t i = 0; i < live_.size(); ++i) {
     walks_[i] = {static_cast<double>(cursors[i].length), cursors[i].state, cursors[i].length};
   }
-  for (std::size_t i = 0; i < sealed.size(); ++i) {
-    walks_[live.size() + i].tokens = 0;
+  for (std::size_t i = 0; i < sealed_.size(); ++i) {
+    walks_[live_.size() + i].tokens = 0;
     lengthen(i);
   }
 }
@@ -87,10 +100,19 @@ bool Contexts::read_live(std::size_t source, Level& level) {
   index.continuations(state, followers);
   level.source = live_[source].kind;
   level.distinct = degree;
+  const bool own = level.source == Source::kOwnText;
+  const auto end = static_cast<std::uint32_t>(index.text().size());
+  std::uint32_t latest = 0;
   for (const Continuation& follower : followers) {
     level.total += follower.count;
-    rank({follower.token, follower.count, follower.last}, level);
+    if (follower.last >= latest) {
+      latest = follower.last;
+      level.latest = follower.token;
+    }
+    rank({follower.token, follower.count, follower.last, recency(own, end - follower.last)}, level);
   }
+  level.origin =
+      own ? (latest > prompt_ ? cells::Origin::kOutput : cells::Origin::kPrompt) : shared_origin(level.source);
   return true;
 }
 
@@ -99,7 +121,9 @@ bool Contexts::read_sealed(std::size_t source, Level& level) {
   Agreeing left = agreeing_[source] & ((1U << walks_[live_.size() + source].tokens) - 1);
   const SealedText::Followers& followers = text.followers(depth_, left);
   level.source = sealed_[source].kind;
+  level.origin = shared_origin(level.source);
   level.distinct = 0;
+  std::uint32_t latest = 0;
   while (left != 0) {
     const std::uint32_t symbol = followers[static_cast<std::size_t>(std::countr_zero(left))];
     const Agreeing same = SealedText::followed_by(symbol, followers, left);
@@ -112,7 +136,12 @@ bool Contexts::read_sealed(std::size_t source, Level& level) {
     }
     ++level.distinct;
     level.total += count;
-    rank({static_cast<Token>(symbol - 1), count, last}, level);
+    const auto token = static_cast<Token>(symbol - 1);
+    if (last >= latest) {
+      latest = last;
+      level.latest = token;
+    }
+    rank({token, count, last, 0}, level);
   }
   lengthen(source);
   return level.distinct > 0;

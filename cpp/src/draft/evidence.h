@@ -7,24 +7,28 @@
 
 #include "draft/sealed_text.h"
 #include "draftd/drafting.h"
+#include "learn/cells.h"
 
 namespace draftd {
 
 // One context, a suffix of the node's text, and its followers in one source.
 struct Level {
-  static constexpr std::size_t kFollowers = 12;
+  static constexpr std::size_t kFollowers = 8;
 
   struct Follower {
     Token token;
     std::uint32_t count;
-    std::uint32_t last;  // the larger, the more recent
+    std::uint32_t last;     // the larger, the more recent
+    std::uint32_t recency;  // class of the model's cells
   };
 
   Source source;
+  cells::Origin origin;    // of the latest follower
   double length;           // of the context in tokens, times the trust in its source
   std::uint64_t total;     // occurrences with a follower
   std::uint32_t distinct;  // different followers
   std::array<Follower, kFollowers> followers;
+  Token latest;          // follower
   std::uint32_t ranked;  // entries of `followers` used: most frequent first, ties to the more recent
 
   std::span<const Follower> likeliest() const { return {followers.data(), ranked}; }
@@ -38,8 +42,8 @@ class Contexts {
   static constexpr std::uint32_t kWidest = 64;
 
   // The node's place in each of the live and of the sealed sources.
-  Contexts(std::span<const LiveSource> live, std::span<const Cursor> cursors, std::span<const SealedSource> sealed,
-           std::span<SealedText> texts, std::span<const Agreeing> agreeing, std::uint32_t depth);
+  Contexts(const DraftWish& wish, std::span<const Cursor> cursors, std::span<SealedText> texts,
+           std::span<const Agreeing> agreeing, std::uint32_t depth);
   // Reads the next context; false when there is none left but the empty one.
   bool next(Level& level);
 
@@ -57,6 +61,7 @@ class Contexts {
 
   std::span<const LiveSource> live_;
   std::span<const SealedSource> sealed_;
+  std::uint32_t prompt_;  // tokens of the request's prompt
   std::span<SealedText> texts_;
   std::span<const Agreeing> agreeing_;
   std::uint32_t depth_;

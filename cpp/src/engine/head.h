@@ -14,6 +14,7 @@
 #include "draftd/explanation.h"
 #include "draftd/histories.h"
 #include "draftd/index.h"
+#include "draftd/recent_pairs.h"
 #include "support/pod_vector.h"
 
 namespace draftd {
@@ -29,6 +30,7 @@ class Head {
       label_ends_.push_back(labels_.size());
       times_.push_back(time);
     }
+    pairs_.add_text(index_.text().back(), tokens);  // a separator where they begin the document
     index_.append(tokens);
   }
   void end_document() {
@@ -38,13 +40,14 @@ class Head {
   }
 
   const Index& index() const { return index_; }
+  const RecentPairs& pairs() const { return pairs_; }
   std::uint64_t generation() const { return generation_; }
   void set_generation(std::uint64_t generation) { generation_ = generation; }
   bool under_way() const { return times_.size() > ends_.size(); }
   std::size_t documents() const { return ends_.size(); }  // whole ones
   std::optional<std::int64_t> oldest() const { return times_.empty() ? std::nullopt : std::optional(times_[0]); }
   std::size_t memory_size() const {
-    return sizeof(Head) + index_.memory_size() + ends_.memory_size() + times_.memory_size() +
+    return sizeof(Head) + index_.memory_size() + pairs_.memory_size() + ends_.memory_size() + times_.memory_size() +
            label_ends_.memory_size() + labels_.memory_size();
   }
 
@@ -79,6 +82,7 @@ class Head {
 
   std::uint64_t generation_;
   Index index_;
+  RecentPairs pairs_;
   // By document. The last may be under way; then it has no end yet.
   PodVector<std::size_t> ends_;  // position of the separator behind it, in the index's text
   PodVector<std::int64_t> times_;

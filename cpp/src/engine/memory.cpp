@@ -1,6 +1,7 @@
-// What goes when memory runs out: whatever was longest unused, be it a request
-// or a head of a history.
+// What goes when memory runs out: whatever was longest unused, be it a request,
+// a head of a history, or what a namespace learned.
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "engine/storage.h"
@@ -47,19 +48,32 @@ std::optional<OldestHistory> oldest_history(const std::vector<std::unique_ptr<Na
   return oldest;
 }
 
+NamespaceState* longest_untaught(const std::vector<std::unique_ptr<NamespaceState>>& namespaces) {
+  NamespaceState* oldest = nullptr;
+  for (const auto& home : namespaces) {
+    if (home->learned.model == nullptr) continue;
+    if (oldest == nullptr || home->learned.last_taught < oldest->learned.last_taught) oldest = home.get();
+  }
+  return oldest;
+}
+
 }  // namespace
 
 void Engine::Storage::enforce_memory_limit(Retired& retired) {
-  while (session_bytes + live_bytes > limits.memory && evict_one(retired)) {
+  while (session_bytes + live_bytes + learned_bytes > limits.memory && evict_one(retired)) {
   }
 }
 
-// At equal age a history goes first: a request that lost its session has to be
-// sent again, one that lost a history only drafts less.
+// At equal age a history goes first, then what was learned: a request that lost
+// its session has to be sent again, one that lost these only drafts less.
 bool Engine::Storage::evict_one(Retired& retired) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
   const auto session = oldest_session(verifiers);
   const auto history = oldest_history(namespaces);
-  if (history && (!session || history->last_used <= session->last_used)) {
+  NamespaceState* const learner = longest_untaught(namespaces);
+  const double session_used = session ? session->last_used : kNever;
+  const double taught = learner == nullptr ? kNever : learner->learned.last_taught;
+  if (history && history->last_used <= std::min(session_used, taught)) {
     NamespaceState& home = *history->home;
     const bool of_group = history->group != home.groups.end();
     History& oldest = of_group ? history->group->second.history : home.history;
@@ -69,6 +83,10 @@ bool Engine::Storage::evict_one(Retired& retired) {
       live_bytes -= oldest.live_memory_size();
       home.groups.erase(history->group);
     }
+    return true;
+  }
+  if (learner != nullptr && taught <= session_used) {
+    retired.models.push_back(exchange_model(*learner, nullptr));
     return true;
   }
   if (!session) return false;

@@ -91,6 +91,9 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
   const bool taken = commit.status == Status::kOk;
   if (taken) {
     entry->last_used = now;
+    if (commit.lesson) {
+      if (Model* const model = model_to_teach(*namespaces[entry->name_space], now)) entry->session.teach(*model);
+    }
     if (commit.kept < entry->flown.until) land(*entry, retired);
     index_inline(*entry);
     entry->session.report(statistics.acceptance);
@@ -103,6 +106,8 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
 
 void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails) {
   std::span<const DraftNode> tree;
+  Lesson none;
+  Lesson& lesson = reason == Reason::kNotEmpty ? drafter.lesson(wish) : none;
   if (reason == Reason::kNotEmpty) {
     tree = drafter.tree(wish);
     if (tree.empty()) reason = drafter.empty_because(wish);
@@ -118,7 +123,7 @@ void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason r
   tails.base.push_back(entry == nullptr ? 0 : entry->session.committed());
   const bool chain = entry != nullptr && entry->session.options().chain;
   tails.kind.push_back(static_cast<std::uint8_t>(chain ? TailKind::kChain : TailKind::kTree));
-  if (entry != nullptr) entry->session.deliver(tree);
+  if (entry != nullptr) entry->session.deliver(tree, lesson);
 
   if (tree.empty()) {
     count(statistics.empty_tails, static_cast<std::size_t>(reason), std::uint64_t{1});

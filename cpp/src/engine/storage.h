@@ -17,6 +17,7 @@
 #include "draftd/nearest.h"
 #include "engine/history.h"
 #include "engine/indexing.h"
+#include "engine/learning.h"
 #include "support/fair_lock.h"
 
 namespace draftd {
@@ -68,6 +69,7 @@ struct NamespaceState {
 
   History history;
   double last_used = 0;
+  Learned learned;
   std::map<std::string, GroupHistory> groups;
   std::map<std::uint32_t, Corpus> corpora;
 };
@@ -115,6 +117,7 @@ struct Job {
 struct Retired {
   std::vector<std::unique_ptr<SessionEntry>> sessions;
   Freed text;
+  std::vector<std::unique_ptr<Model>> models;
 };
 
 // A corpus of one request in a step, while it is judged how well it fits.
@@ -125,9 +128,10 @@ struct Fit {
 };
 
 struct Engine::Storage {
-  explicit Storage(EngineLimits given) : limits(given) {}
+  Storage(EngineLimits given, std::unique_ptr<const Model> start) : limits(given), start(std::move(start)) {}
 
   const EngineLimits limits;
+  const std::unique_ptr<const Model> start;  // of every namespace's learning
   mutable FairLock lock;
   std::vector<std::unique_ptr<NamespaceState>> namespaces;
   boost::unordered_flat_map<std::uint64_t, Verifier> verifiers;
@@ -137,6 +141,7 @@ struct Engine::Storage {
   std::size_t session_bytes = 0;   // closed ones too, until they are shared
   std::size_t session_tokens = 0;  // of the indexes of open ones
   std::size_t live_bytes = 0;      // of the heads and flights of histories
+  std::size_t learned_bytes = 0;   // of the models of namespaces
   // Of a new group's history: above those of all that were evicted, should it be one of them.
   std::uint64_t first_generation = History::kFirstGeneration;
   std::mutex draining;  // one at a time: a long document is drained in pieces
@@ -147,6 +152,7 @@ struct Engine::Storage {
   std::vector<SessionEntry*> rows;
   std::vector<LiveSource> live;
   std::vector<SealedSource> sealed;
+  std::vector<const RecentPairs*> pairs;
   std::vector<DraftWish> wishes;
   std::vector<Fit> fits;
   NearestSearch fit_search;
@@ -187,6 +193,14 @@ struct Engine::Storage {
   void land(SessionEntry& entry, Retired& retired);
   // Empties a flight and queues the requests that were in it.
   void begin_anew(History& history, Retired& retired);
+
+  // learning.cpp
+  // What drafts of the namespace are scored with.
+  const Model& model_of(const NamespaceState& home) const;
+  // The namespace's own model, from now on; null when nothing is to be learned.
+  Model* model_to_teach(NamespaceState& home, double now);
+  // Returns the one before; either may be null.
+  std::unique_ptr<Model> exchange_model(NamespaceState& home, std::unique_ptr<Model> model);
 
   // memory.cpp
   void enforce_memory_limit(Retired& retired);

@@ -15,7 +15,8 @@ constexpr std::size_t kMaxCorpora = kMaxSources - 2;
 
 }  // namespace
 
-Engine::Engine(EngineLimits limits, bool indexing_thread) : storage_(std::make_unique<Storage>(limits)) {
+Engine::Engine(EngineLimits limits, bool indexing_thread, std::span<const std::uint8_t> priors)
+    : storage_(std::make_unique<Storage>(limits, priors.empty() ? std::make_unique<Model>() : Model::load(priors))) {
   // Parents of a tree are 16-bit indices.
   if (limits.max_nodes < 1 || limits.max_nodes > INT16_MAX) {
     throw std::invalid_argument("max_nodes is " + std::to_string(limits.max_nodes) + ", not in [1, 32767]");

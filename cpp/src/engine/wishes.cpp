@@ -30,11 +30,13 @@ void Engine::Storage::begin_batch(std::size_t requests) {
   rows.clear();
   live.clear();
   sealed.clear();
+  pairs.clear();
   fits.clear();
   fit_search.clear();
   // Wishes point into them.
   live.reserve(requests * kMaxSources);
   sealed.reserve(requests * kMaxSources);
+  pairs.reserve(requests * kMaxSources);
   wishes.clear();
   reasons.clear();
 }
@@ -47,8 +49,11 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   const NamespaceState& home = *namespaces[entry.name_space];
   const std::size_t first_live = live.size();
   const std::size_t first_sealed = sealed.size();
-  const auto read_head = [&](const Index& index, Source kind) {
-    if (index.tokens() > 0) live.push_back({&index, kind, session.cursor_in(index)});
+  const std::size_t first_pairs = pairs.size();
+  const auto read_head = [&](const Head& head, Source kind) {
+    if (head.index().tokens() == 0) return;
+    live.push_back({&head.index(), kind, session.cursor_in(head.index())});
+    pairs.push_back(&head.pairs());
   };
   const Cursor own = session.own_cursor();
   // What the request generated itself it has as own text: a flight that matches
@@ -62,8 +67,8 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
     if (cursor.length > own.length) live.push_back({&flight.index(), kind, cursor});
   };
   const auto read = [&](const History& history, Source kind) {
-    read_head(history.newer(), kind);
-    read_head(history.older(), kind);
+    read_head(*history.newer_head(), kind);
+    read_head(*history.older_head(), kind);
     read_flight(history.flight(), kind);
     if (!history.segments()->empty()) sealed.push_back({history.segments().get(), kind});
   };
@@ -76,6 +81,10 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   wish.text = session.text();
   wish.live = {live.data() + first_live, live.size() - first_live};
   wish.sealed = {sealed.data() + first_sealed, sealed.size() - first_sealed};
+  wish.prompt = static_cast<std::uint32_t>(session.prompt());
+  wish.own_pairs = &session.own_pairs();
+  wish.history_pairs = {pairs.data() + first_pairs, pairs.size() - first_pairs};
+  wish.model = &model_of(home);
   if (options.reads_history) wish.fill = fill_of(home.history);
   wish.stop_ids = options.stop_ids;
   wish.vocabulary = options.vocabulary;

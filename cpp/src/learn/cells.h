@@ -39,6 +39,10 @@ inline std::uint32_t share_class(std::uint64_t part, std::uint64_t whole) {
   return tenfold < whole ? 0 : part * 4 < whole ? 1 : part * 2 < whole ? 2 : 3;
 }
 
+inline std::uint32_t weight_share_class(float share) {
+  return share < .1F ? 0 : share < .25F ? 1 : share < .5F ? 2 : share < .7F ? 3 : share < .9F ? 4 : share < 1 ? 5 : 6;
+}
+
 // Cells 0 and 1 don't count: no evidence, and a constant.
 inline constexpr std::uint32_t kNothing = 0;
 inline constexpr std::uint32_t kConstant = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "learn/logistic.h"
 #include "learn/storage.h"
@@ -66,38 +67,45 @@ Model::~Model() = default;
 
 void Model::Storage::weigh(std::uint32_t cell) { evidence[cell] = stretch(counts[cell].hits / counts[cell].trials); }
 
-float Model::probability(const Candidate& candidate) const {
-  const Storage& s = *storage_;
-  Weights inputs;
-  for (std::size_t i = 0; i < Candidate::kInputs; ++i) inputs[i] = s.evidence[candidate.cells[i]];
-  inputs[Candidate::kBlend] = candidate.blend;
-  return squash(dot(s.agreement[candidate.agreement], s.standing[candidate.standing], inputs));
+void Model::Storage::mix(std::span<const Candidate> candidates, std::span<Weights> inputs,
+                         std::span<float> into) const {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
+    for (std::size_t j = 0; j < Candidate::kInputs; ++j) inputs[i][j] = evidence[candidate.cells[j]];
+    inputs[i][Candidate::kBlend] = candidate.blend;
+    into[i] = dot(agreement[candidate.agreement], standing[candidate.standing], inputs[i]);
+  }
+  for (std::size_t i = 0; i < candidates.size(); ++i) into[i] = squash(into[i]);
 }
 
-double Model::survival(double raw) const {
-  return static_cast<double>(corrected(place_of(raw), storage_->correction));
+void Model::probabilities(std::span<const Candidate> candidates, std::span<float> into) const {
+  std::array<Weights, kMostCandidates> inputs;
+  storage_->mix(candidates, inputs, into);
 }
+
+double Model::survival(double raw) const { return static_cast<double>(corrected(place_of(raw), storage_->correction)); }
 
 void Model::learn(std::span<const Candidate> candidates, Token followed) {
   Storage& s = *storage_;
   ++s.lessons;
   const auto rate = static_cast<float>(kSlowest + kFaster / (1.0 + static_cast<double>(s.lessons) / kSettling));
-  for (const Candidate& candidate : candidates) {
-    Weights& agreement = s.agreement[candidate.agreement];
-    Weights& standing = s.standing[candidate.standing];
-    Weights inputs;
-    for (std::size_t i = 0; i < Candidate::kInputs; ++i) inputs[i] = s.evidence[candidate.cells[i]];
-    inputs[Candidate::kBlend] = candidate.blend;
-    const float outcome = candidate.token == followed ? 1.0F : 0.0F;
-    const float error = outcome - squash(dot(agreement, standing, inputs));
+  std::array<Weights, kMostCandidates> inputs;
+  std::array<float, kMostCandidates> probabilities;
+  s.mix(candidates, inputs, probabilities);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const float error = (candidates[i].token == followed ? 1.0F : 0.0F) - probabilities[i];
     if (std::fabs(error) < kLeastError) continue;
     const float step = rate * error;
-    for (std::size_t i = 0; i < Candidate::kInputs; ++i) {
-      const float move = step * inputs[i];
-      agreement[i] += move;
-      standing[i] += move;
+    Weights& agreement = s.agreement[candidates[i].agreement];
+    Weights& standing = s.standing[candidates[i].standing];
+    for (std::size_t j = 0; j < Candidate::kInputs; ++j) {
+      const float move = step * inputs[i][j];
+      agreement[j] += move;
+      standing[j] += move;
     }
   }
+
+  constexpr float kStale = std::numeric_limits<float>::quiet_NaN();
   for (const Candidate& candidate : candidates) {
     const float hit = candidate.token == followed ? 1.0F : 0.0F;
     for (const std::uint16_t cell : candidate.cells) {
@@ -106,11 +114,13 @@ void Model::learn(std::span<const Candidate> candidates, Token followed) {
       count.hits += hit;
       count.trials += 1.0F;
       if (count.trials > kMostTrials) count = {count.hits * 0.5F, count.trials * 0.5F};
+      s.evidence[cell] = kStale;
     }
   }
+  // Candidates share cells: each is weighed once.
   for (const Candidate& candidate : candidates) {
     for (const std::uint16_t cell : candidate.cells) {
-      if (counts(cell)) s.weigh(cell);
+      if (std::isnan(s.evidence[cell])) s.weigh(cell);
     }
   }
 }
@@ -135,8 +145,8 @@ std::uint64_t Model::lessons() const { return storage_->lessons; }
 
 std::size_t Model::memory_size() const {
   const Storage& s = *storage_;
-  return sizeof(Model) + sizeof(Storage) + s.evidence.capacity() * sizeof(float) +
-         s.counts.capacity() * sizeof(Count) + (s.agreement.capacity() + s.standing.capacity()) * sizeof(Weights);
+  return sizeof(Model) + sizeof(Storage) + s.evidence.capacity() * sizeof(float) + s.counts.capacity() * sizeof(Count) +
+         (s.agreement.capacity() + s.standing.capacity()) * sizeof(Weights);
 }
 
 }  // namespace draftd

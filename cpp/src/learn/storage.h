@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "draftd/model.h"
@@ -29,6 +30,8 @@ struct Model::Storage {
   std::array<float, kKnots> correction{};
   std::uint64_t lessons = 0;
 
+  // The candidates' inputs and what the model makes of them.
+  void mix(std::span<const Candidate> candidates, std::span<Weights> inputs, std::span<float> into) const;
   // Sets the evidence of a cell from its count.
   void weigh(std::uint32_t cell);
 };

@@ -79,6 +79,7 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     ++unreported_.steps;
   }
   if (used_tail) observe(fresh, verified);
+  result.lesson = used_tail;
   result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;
@@ -100,6 +101,7 @@ void Session::cut(std::size_t length) {
   if (stopped() && stop_ > length) stop_ = kNotStopped;
   if (indexed_ > length) {
     own_ = Index();
+    own_pairs_ = RecentPairs();
     indexed_ = 0;
   }
   places_.clear();
@@ -124,12 +126,15 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
 
   std::int32_t reached = -1;
   depths_.resize(tail_.size());
+  fates_.assign(tail_.size(), Fate::kNotVerified);
+  followed_.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted));
   for (std::size_t node = 0; node < tail_.size(); ++node) {
     const std::int16_t parent = tail_[node].parent;
     const std::size_t depth = parent < 0 ? 1 : depths_[static_cast<std::size_t>(parent)] + std::size_t{1};
     depths_[node] = static_cast<std::uint16_t>(depth);
     if (!went_through(node)) continue;
     const bool accepted = parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1];
+    fates_[node] = accepted ? Fate::kAccepted : Fate::kRejected;
     if (accepted) reached = static_cast<std::int32_t>(node);
     for (Acceptance* const sum : {&acceptance_, &unreported_}) {
       count_at(sum->verified, depth);
@@ -157,14 +162,29 @@ Session::Allowance Session::allowance(std::uint32_t asked) const {
   return {nodes, Reason::kNotEmpty};
 }
 
-void Session::deliver(std::span<const DraftNode> tree) {
+void Session::teach(Model& model) const {
+  const std::size_t places = lesson_.end.size();  // of the root and the nodes; none where a preset drafted
+  if (places > 0 && !followed_.empty()) model.learn(lesson_.of(0), followed_[0]);
+  for (std::size_t node = 0; node + 1 < places; ++node) {
+    const std::size_t depth = depths_[node];
+    if (fates_[node] == Fate::kAccepted && depth < followed_.size())
+      model.learn(lesson_.of(node + 1), followed_[depth]);
+  }
+  for (std::size_t node = 0; node < lesson_.raw.size(); ++node) {
+    if (fates_[node] != Fate::kNotVerified) model.learn_survival(lesson_.raw[node], fates_[node] == Fate::kAccepted);
+  }
+}
+
+void Session::deliver(std::span<const DraftNode> tree, Lesson& lesson) {
   tail_.assign(tree.begin(), tree.end());
+  std::swap(lesson_, lesson);
   tail_base_ = tree.empty() ? Verified::kNoTail : committed();
 }
 
 std::size_t Session::index_text(std::size_t most) {
   const std::span<const Token> pending = text().subspan(indexed_);
   const std::span<const Token> slice = pending.first(std::min(most, pending.size()));
+  own_pairs_.add_text(own_.text().back(), slice);  // the separator before the text is no token
   own_.append(slice);
   indexed_ += slice.size();
   return pending.size() - slice.size();
@@ -218,8 +238,9 @@ void Session::report(Acceptance& total) {
 
 std::size_t Session::memory_size() const {
   return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
-         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) +
-         tail_.capacity() * sizeof(DraftNode);
+         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) + own_pairs_.memory_size() +
+         tail_.capacity() * sizeof(DraftNode) + lesson_.memory_size() + followed_.capacity() * sizeof(Token) +
+         depths_.capacity() * sizeof(std::uint16_t) + fates_.capacity();
 }
 
 }  // namespace draftd
