@@ -153,6 +153,31 @@ def beside_peers(replays: Replays, traffic: Traffic) -> list[Row]:
     return rows
 
 
+def in_flight(replays: Replays, traffic: Traffic) -> list[Row]:
+    """What requests at once gain from reading each other before they end."""
+    rows = []
+    for workload in ("rl_code_humaneval", "rl_game24"):
+        figure = f"{workload}, {SIDE_BY_SIDE} at once: in-flight sharing against finished only"
+        sharing = traffic.replays(workload, concurrency=SIDE_BY_SIDE)
+        apart = [replace(replay, in_flight=False) for replay in sharing]
+        if not sharing:
+            rows.append(Row(figure, "not measured: the recording is not there", "1.02x", "1.05x"))
+            continue
+        (with_others,), (finished_only,) = replays.of(sharing), replays.of(apart)
+        ratio = with_others.emitted_per_step / finished_only.emitted_per_step
+        rows.append(
+            Row(
+                figure,
+                f"{ratio:.3f}x ({with_others.emitted_per_step:.3f}), {with_others.nodes_per_step:.2f} nodes a step",
+                "1.02x",
+                "1.05x",
+                ratio >= 1.02 if traffic.requests is None else None,
+                command(sharing),
+            )
+        )
+    return rows
+
+
 def with_corpora(replays: Replays, traffic: Traffic) -> list[Row]:
     """Tokens per step with a corpus of the domain, and with unrelated ones, against none."""
     own = [

@@ -21,7 +21,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Row, Traffic, at_threshold, beside_peers, calibration, geometric_means, with_corpora
+from bench.figures import (
+    Row,
+    Traffic,
+    at_threshold,
+    beside_peers,
+    calibration,
+    geometric_means,
+    in_flight,
+    with_corpora,
+)
 from bench.peers import peers
 from bench.replays import Replays
 from bench.text import add_traces_option
@@ -33,6 +42,7 @@ QUICK_REQUESTS = 4
 FIGURES: tuple[Callable[[Replays, Traffic], list[Row]], ...] = (
     geometric_means,
     beside_peers,
+    in_flight,
     with_corpora,
     calibration,
     at_threshold,

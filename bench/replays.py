@@ -27,6 +27,7 @@ class Replay:
     trace: Path
     options: ReplayOptions = field(default_factory=ReplayOptions)
     corpora: tuple[Path, ...] = ()
+    in_flight: bool = True
 
     @property
     def workload(self) -> str:
@@ -42,6 +43,8 @@ class Replay:
                 words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
         for corpus in self.corpora:
             words += ["--corpus", str(corpus)]
+        if not self.in_flight:
+            words.append("--no-in-flight")
         return words
 
 
@@ -53,7 +56,8 @@ def command(replays: Iterable[Replay]) -> str:
 
 def measure(replay: Replay) -> ReplayResult:
     """Does it, in this process."""
-    with in_process(replay.workload, {path.stem: _segment(path) for path in replay.corpora}) as client:
+    segments = {path.stem: _segment(path) for path in replay.corpora}
+    with in_process(replay.workload, segments, in_flight=replay.in_flight) as client:
         return replay_file(replay.trace, client, replay.options)
 
 

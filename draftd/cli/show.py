@@ -28,6 +28,9 @@ def replay(
     share: Annotated[
         Literal["outputs", "all", "none"], typer.Option(help="What later requests may draft from.")
     ] = "outputs",
+    in_flight: Annotated[
+        bool, typer.Option("--in-flight/--no-in-flight", help="Draft from what other requests under way have said.")
+    ] = True,
     corpus: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Corpus of token ids to draft from; may be repeated.")
     ] = None,
@@ -63,14 +66,30 @@ def replay(
             share=share,
             preset=presets[0] if presets and not compare else None,
         )
-        if compare:
-            if svg is not None:
-                raise ReplayError("--svg draws one preset: leave out --compare")
-            compare_presets(files, options, presets or PRESETS, endpoint=endpoint, corpora=corpus or (), json_file=json)
-            return
-        if len(presets) > 1:
+        if svg is not None and compare:
+            raise ReplayError("--svg draws one preset: leave out --compare")
+        if len(presets) > 1 and not compare:
             raise ReplayError("several presets are for --compare")
-        run(files, options, endpoint=endpoint, corpora=corpus or (), json_file=json, svg_file=svg)
+        if compare:
+            compare_presets(
+                files,
+                options,
+                presets or PRESETS,
+                endpoint=endpoint,
+                corpora=corpus or (),
+                in_flight=in_flight,
+                json_file=json,
+            )
+        else:
+            run(
+                files,
+                options,
+                endpoint=endpoint,
+                corpora=corpus or (),
+                in_flight=in_flight,
+                json_file=json,
+                svg_file=svg,
+            )
 
 
 def demo(quick: Annotated[bool, typer.Option("--quick", help="A tenth of the traffic.")] = False) -> None:

@@ -21,24 +21,29 @@ MOST_CORPUS_TOKENS = 2**31 - 2
 
 
 class Drafters:
-    """Makes a client for each replay: of a new engine in this process with corpora, or of the server at `endpoint`.
+    """Makes a client for each replay: of a new engine in this process, or of the server at `endpoint`.
 
-    Raises ReplayError for corpora beside an endpoint, and what reading a corpus raises.
+    `corpora` and `in_flight`, which says whether requests read what others under way have said, are of engines in this
+    process. Raises ReplayError for them beside an endpoint, and what reading a corpus raises.
     """
 
-    def __init__(self, endpoint: str | None = None, corpora: Sequence[Path] = ()) -> None:
+    def __init__(self, endpoint: str | None = None, corpora: Sequence[Path] = (), *, in_flight: bool = True) -> None:
         if endpoint is not None and corpora:
             raise ReplayError("a corpus file is for a replay in process; for a server use `draftd corpus add`")
+        if endpoint is not None and not in_flight:
+            raise ReplayError("in-flight sharing is switched off in process; a server has history.in_flight for it")
         self._endpoint = endpoint
+        self._in_flight = in_flight
         self._segments = {file.stem: corpus_segment(file) for file in corpora}
 
     def client(self, workload: str) -> AbstractContextManager[Client | LocalClient]:
         if self._endpoint is None:
-            return in_process(workload, self._segments)
+            return in_process(workload, self._segments, in_flight=self._in_flight)
         return at_server(workload, self._endpoint)
 
     def __str__(self) -> str:
-        return self._endpoint or "in process"
+        without = "" if self._in_flight else ", without in-flight sharing"
+        return f"{self._endpoint or 'in process'}{without}"
 
 
 def corpus_segment(file: Path) -> Segment:
@@ -56,10 +61,10 @@ def corpus_segment(file: Path) -> Segment:
 
 
 @contextmanager
-def in_process(workload: str, corpora: Mapping[str, Segment]) -> Iterator[LocalClient]:
+def in_process(workload: str, corpora: Mapping[str, Segment], *, in_flight: bool = True) -> Iterator[LocalClient]:
     """A client of a new engine that has the given corpora."""
     namespace = Namespace(model=workload)
-    engine = Engine(EngineSettings())
+    engine = Engine(EngineSettings(), in_flight=in_flight)
     try:
         for name, segment in corpora.items():
             engine.publish_corpus(namespace, name, [segment])

@@ -105,6 +105,15 @@ def test_requests_at_once_share_messages_but_not_steps(tmp_path: Path) -> None:
     assert 10 * len(result.core_micros) < result.steps
 
 
+def test_requests_at_once_read_each_other_unless_switched_off(tmp_path: Path) -> None:
+    file = head(SAMPLE / "rl_game24.jsonl.gz", 32, tmp_path)
+    emitted = {}
+    for in_flight in (True, False):
+        (result,) = run([file], ReplayOptions(concurrency=16), in_flight=in_flight)
+        emitted[in_flight] = result.emitted_per_step
+    assert emitted[False] < emitted[True]
+
+
 def test_nodes_below_the_threshold_are_not_drafted(tmp_path: Path) -> None:
     file = head(MATHEMATICS, 10, tmp_path)
     with in_process("w", corpora={}) as client:
@@ -171,6 +180,8 @@ def test_wishes_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         ReplayOptions(budget=8, mean_budget=8)
     with pytest.raises(ReplayError, match="draftd corpus add"):
         run([file], endpoint="ipc:///nowhere", corpora=[SAMPLE_CORPUS])
+    with pytest.raises(ReplayError, match=r"history\.in_flight"):
+        run([file], endpoint="ipc:///nowhere", in_flight=False)
 
 
 def test_an_endpoint_that_is_none_is_refused(tmp_path: Path) -> None:
