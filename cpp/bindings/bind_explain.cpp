@@ -40,6 +40,7 @@ void bind_explain(py::module_& module, py::class_<Engine>& engine) {
   py::class_<Evidence>(module, "Evidence")
       .def_property_readonly("source", [](const Evidence& self) { return static_cast<int>(self.source.kind); })
       .def_property_readonly("corpus", [](const Evidence& self) { return self.source.corpus; })
+      .def_property_readonly("running", [](const Evidence& self) { return self.source.running; })
       .def_readonly("length", &Evidence::length)
       .def_readonly("count", &Evidence::count)
       .def_readonly("total", &Evidence::total)
@@ -53,6 +54,7 @@ void bind_explain(py::module_& module, py::class_<Engine>& engine) {
   py::class_<ReadSource>(module, "ReadSource")
       .def_property_readonly("source", [](const ReadSource& self) { return static_cast<int>(self.source.kind); })
       .def_property_readonly("corpus", [](const ReadSource& self) { return self.source.corpus; })
+      .def_property_readonly("running", [](const ReadSource& self) { return self.source.running; })
       .def_readonly("tokens", &ReadSource::tokens)
       .def_readonly("documents", &ReadSource::documents);
   py::class_<Explanation>(module, "Explanation")

@@ -70,13 +70,17 @@ def _knows(evidence: Reply) -> list[Text]:
 
 
 def _source(source: Reply) -> str:
-    name = _SOURCES[source["source"]]
+    name = _SOURCES[source["source"]] + (", running" if source["running"] else "")
     return name if source["corpus_id"] is None else f"{name} {source['corpus_id']}"
 
 
 def _extent(source: Reply) -> str:
     tokens = f"{source['tokens']:,} tokens"
-    return tokens if source["source"] == "own_text" else f"{tokens} in {counted(source['documents'], 'document')}"
+    return (
+        tokens
+        if source["source"] == "own_text" or source["running"]
+        else f"{tokens} in {counted(source['documents'], 'document')}"
+    )
 
 
 def _place(evidence: Reply) -> str:
@@ -85,8 +89,6 @@ def _place(evidence: Reply) -> str:
     token = f"token {evidence['position']:,}"
     if evidence["source"] == "own_text":
         return token
-    if evidence["time"] is None:
-        return f"a running request, {token}"
     when = f"{datetime.fromtimestamp(evidence['time'], UTC):%Y-%m-%d %H:%M} UTC"
     return f"{evidence['document'] or 'without an id'}, {token}, {when}"
 

@@ -16,7 +16,7 @@ LONGEST_CONTEXT = 1 << 17  # tokens: all of them are indexed for one answer
 class Place:
     """A token of a document: the label of the document, its time in unix seconds, the token's position from 0 on.
 
-    In the request's own text there is no label and no time; in the text of a request that still runs neither."""
+    In the request's own text there is no label and no time."""
 
     label: str
     position: int
@@ -30,6 +30,8 @@ class Evidence:
 
     source: Source
     corpus: str | None
+    running: bool
+    """It is what requests have generated that still run; a little of it may be counted twice."""
     length: int
     """Tokens of the context; 0 for a fill."""
     count: int
@@ -37,7 +39,7 @@ class Evidence:
     total: int
     """How often any token of the same document does."""
     last: Place | None
-    """Where the token followed most recently; None for a fill."""
+    """Where the token followed most recently; None for a fill and for running requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,13 @@ class ExplainedNode:
 
 @dataclass(frozen=True, slots=True)
 class ReadSource:
-    """A text that the request may read: its own, the history, its group's history, a corpus."""
+    """A text that the request may read: its own, the history, its group's history, a corpus.
+
+    What requests that still run have generated for a history is a text of its own, without documents."""
 
     source: Source
     corpus: str | None
+    running: bool
     tokens: int
     documents: int
 
@@ -114,7 +119,7 @@ def _named(explanation: native.Explanation, corpora: dict[int, str]) -> Explanat
     return Explanation(
         reason=Reason(explanation.reason),
         sources=tuple(
-            ReadSource(Source(read.source), corpora.get(read.corpus), read.tokens, read.documents)
+            ReadSource(Source(read.source), corpora.get(read.corpus), read.running, read.tokens, read.documents)
             for read in explanation.sources
         ),
         nodes=tuple(
@@ -135,6 +140,7 @@ def _evidence(evidence: native.Evidence, corpora: dict[int, str]) -> Evidence:
     return Evidence(
         source=Source(evidence.source),
         corpus=corpora.get(evidence.corpus),
+        running=evidence.running,
         length=evidence.length,
         count=evidence.count,
         total=evidence.total,

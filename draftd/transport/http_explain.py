@@ -190,6 +190,7 @@ def _shape(explanation: Explanation, context: int, texts: Sequence[str | None]) 
             {
                 "source": read.source.name.lower(),
                 "corpus_id": read.corpus,
+                "running": read.running,
                 "tokens": read.tokens,
                 "documents": read.documents,
             }
@@ -214,6 +215,7 @@ def _evidence(evidence: Evidence) -> Shape:
     return {
         "source": evidence.source.name.lower(),
         "corpus_id": evidence.corpus,
+        "running": evidence.running,
         "match_length": evidence.length,
         "count": evidence.count,
         "total": evidence.total,

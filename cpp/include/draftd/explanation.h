@@ -16,6 +16,7 @@ namespace draftd {
 struct TextSource {
   Source kind;
   std::uint32_t corpus = 0;  // number of a corpus
+  bool running = false;      // of a history: what requests have generated that still run
 
   bool operator==(const TextSource&) const = default;
 };
@@ -23,7 +24,7 @@ struct TextSource {
 struct ReadSource {
   TextSource source;
   std::uint64_t tokens;
-  std::uint64_t documents;
+  std::uint64_t documents;  // finished ones
 };
 
 // A place in a document.
@@ -38,10 +39,11 @@ struct DocumentPlace {
 // occurs there. A source that knows it behind no token at all says nothing.
 struct Evidence {
   TextSource source;
-  std::uint32_t length;               // tokens of the context; 0 for a fill
-  std::uint64_t count;                // how often the token follows the context
-  std::uint64_t total;                // how often any token of the same document does
-  std::optional<DocumentPlace> last;  // where the token followed most recently; none for a fill
+  std::uint32_t length;  // tokens of the context; 0 for a fill
+  std::uint64_t count;   // how often the token follows the context
+  std::uint64_t total;   // how often any token of the same document does
+  // Where the token followed most recently; none for a fill and for running requests.
+  std::optional<DocumentPlace> last;
 };
 
 struct ExplainedNode {

@@ -28,9 +28,10 @@ struct HeldSource {
 struct Taken {
   struct Text {
     TextSource source;
-    std::shared_ptr<const Head> newer;  // grows under the lock
-    std::shared_ptr<const Head> older;
-    std::shared_ptr<const SegmentSet> segments;
+    std::shared_ptr<const Index> flight = nullptr;  // grows under the lock, as the next
+    std::shared_ptr<const Head> newer = nullptr;
+    std::shared_ptr<const Head> older = nullptr;
+    std::shared_ptr<const SegmentSet> segments = nullptr;
   };
 
   Reason reason = Reason::kNotEmpty;
@@ -42,9 +43,10 @@ struct Taken {
 
 HeldSource held(const Taken::Text& text, std::span<const DraftNode> tree, FairLock& lock) {
   HeldSource source{text.source, {}};
+  if (text.flight != nullptr) source.parts.push_back(std::make_unique<LivePart>(text.flight, lock));
   if (text.newer != nullptr) source.parts.push_back(std::make_unique<LivePart>(text.newer, &lock));
   if (text.older != nullptr) source.parts.push_back(std::make_unique<LivePart>(text.older, nullptr));
-  for (std::size_t i = text.segments->size(); i-- > 0;) {
+  for (std::size_t i = text.segments == nullptr ? 0 : text.segments->size(); i-- > 0;) {
     source.parts.push_back(std::make_unique<SealedPart>((*text.segments)[i], tree));
   }
   return source;
@@ -128,10 +130,16 @@ Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& opti
       taken.fill_total = fill.total;
     }
     home.each_history(entry.session.options(), [&](const History& history, Source kind) {
-      taken.texts.push_back({{kind}, history.newer_head(), history.older_head(), history.segments()});
+      taken.texts.push_back({.source = {kind},
+                             .newer = history.newer_head(),
+                             .older = history.older_head(),
+                             .segments = history.segments()});
+      if (history.flight().has_others(entry)) {
+        taken.texts.push_back({.source = {kind, 0, true}, .flight = history.flight().held_index()});
+      }
     });
     home.each_corpus(entry.session.options(), [&](std::uint32_t number, const Corpus& corpus) {
-      taken.texts.push_back({{Source::kCorpus, number}, nullptr, nullptr, corpus.segments});
+      taken.texts.push_back({.source = {Source::kCorpus, number}, .segments = corpus.segments});
     });
   }
 

@@ -50,6 +50,8 @@ class Flight {
   // behind the steps; at a half, siblings win a tenth less.
   bool is_mostly_dead() const { return dead_tokens() * 8 > index_->tokens(); }
   const Index& index() const { return *index_; }
+  // For who reads on without the lock, under which it grows.
+  std::shared_ptr<const Index> held_index() const { return index_; }
   std::size_t memory_size() const { return index_->memory_size() + aboard_.capacity() * sizeof(SessionEntry*); }
 
  private:

@@ -23,7 +23,7 @@ std::uint64_t LivePart::tokens() const {
 
 std::uint64_t LivePart::documents() const {
   const auto held = guard();
-  return index_->documents();
+  return pieces_ == nullptr ? index_->documents() : 0;
 }
 
 std::uint32_t LivePart::longest(const Continued& node) const {
@@ -52,9 +52,10 @@ Followed LivePart::followed(const Continued& node, std::uint32_t length) const {
   return found;
 }
 
-DocumentPlace LivePart::place(std::size_t position) const {
-  // A separator stands before the first token.
-  return head_ == nullptr ? DocumentPlace{"", position - 1, std::nullopt} : head_->place(position);
+std::optional<DocumentPlace> LivePart::place(std::size_t position) const {
+  if (pieces_ != nullptr) return std::nullopt;
+  if (head_ != nullptr) return head_->place(position);
+  return DocumentPlace{"", position - 1, std::nullopt};  // a separator stands before the first token
 }
 
 // --- sealed ---

@@ -48,10 +48,13 @@ class TextPart {
   virtual Followed followed(const Continued& node, std::uint32_t length) const = 0;
 };
 
-// Live text: a request's own, of one document without a label, or a head's.
+// Live text: a request's own, of one document without a label, a head's, or
+// pieces of running requests, which are no documents.
 class LivePart : public TextPart {
  public:
   explicit LivePart(const Index& own) : index_(&own) {}
+  LivePart(std::shared_ptr<const Index> pieces, FairLock& growing)
+      : index_(pieces.get()), pieces_(std::move(pieces)), growing_(&growing) {}
   // `growing`: the lock under which the head grows; null if it doesn't any more.
   LivePart(std::shared_ptr<const Head> head, FairLock* growing)
       : index_(&head->index()), head_(std::move(head)), growing_(growing) {}
@@ -67,9 +70,10 @@ class LivePart : public TextPart {
     return growing_ == nullptr ? std::unique_lock<FairLock>() : std::unique_lock(*growing_);
   }
   std::span<const Continuation> followers(State state) const;
-  DocumentPlace place(std::size_t position) const;
+  std::optional<DocumentPlace> place(std::size_t position) const;
 
   const Index* index_;
+  std::shared_ptr<const Index> pieces_;
   std::shared_ptr<const Head> head_;
   FairLock* growing_ = nullptr;
   mutable std::vector<Continuation> followers_;  // kept for its memory

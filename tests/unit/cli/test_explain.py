@@ -130,6 +130,7 @@ def test_what_tokens_and_labels_hold_is_shown_as_it_is() -> None:
     evidence = {
         "source": "shared_history",
         "corpus_id": None,
+        "running": False,
         "match_length": 1,
         "count": 1000,
         "total": 2000,
@@ -137,8 +138,8 @@ def test_what_tokens_and_labels_hold_is_shown_as_it_is() -> None:
         "position": 7,
         "time": 0,
     }
-    running = evidence | {"document": "", "time": None}
+    running = evidence | {"running": True, "document": None, "position": None, "time": None}
     (line, further) = drawn([node(1, -1, "\x1b[31m[red]\n", [evidence, running])])
     assert r"'\x1b[31m[red]\n'" in line
     assert "1,000/2,000  [bold]x[/bold], token 7, 1970-01-01 00:00 UTC" in line
-    assert "a running request, token 7" in further
+    assert further.split() == ["history,", "running", "1", "1,000/2,000"]

@@ -64,9 +64,9 @@ async def test_every_source_of_a_node_is_told_with_its_document(endpoint: Endpoi
     assert reply["message"] == "5 tokens of context, 1 node"
     assert (reply["context_tokens"], reply["reason"]) == (5, "NOT_EMPTY")
     assert reply["sources"] == [
-        {"source": "own_text", "corpus_id": None, "tokens": 5, "documents": 1},
-        {"source": "shared_history", "corpus_id": None, "tokens": 4, "documents": 1},
-        {"source": "corpus", "corpus_id": "docs", "tokens": 7, "documents": 2},
+        {"source": "own_text", "corpus_id": None, "running": False, "tokens": 5, "documents": 1},
+        {"source": "shared_history", "corpus_id": None, "running": False, "tokens": 4, "documents": 1},
+        {"source": "corpus", "corpus_id": "docs", "running": False, "tokens": 7, "documents": 2},
     ]
     (node,) = reply["nodes"]
     assert (node["token_id"], node["parent"], node["text"]) == (3, -1, None)
@@ -76,6 +76,7 @@ async def test_every_source_of_a_node_is_told_with_its_document(endpoint: Endpoi
     assert history | {"time": 0} == {
         "source": "shared_history",
         "corpus_id": None,
+        "running": False,
         "match_length": 2,
         "count": 1,
         "total": 1,
@@ -88,6 +89,7 @@ async def test_every_source_of_a_node_is_told_with_its_document(endpoint: Endpoi
     assert own == {
         "source": "own_text",
         "corpus_id": None,
+        "running": False,
         "match_length": 1,
         "count": 1,
         "total": 1,
@@ -239,6 +241,32 @@ async def test_a_group_is_told_to_who_names_it_and_a_hidden_history_to_nobody(en
     assert (labels(reply), drafted(reply)) == ({""}, {6})
     _, reply = await explain(endpoint, token_ids=[1, 2], group="team", history=False, corpora=[])
     assert (len(reply["sources"]), reply["nodes"]) == (1, [])
+
+
+async def test_what_running_requests_generate_is_told_without_a_document(endpoint: Endpoint) -> None:
+    text = list(range(20, 60))
+    with LocalClient(endpoint.engine, ACME) as client:
+        running = client.open("running", [1])
+        running.step(text)
+        client.open("of the team", [1], share="group", group="team").step([*text[:30], 99, 98, 97, 96, 95, 94, 93, 92])
+        client.open("hidden", [1], share="none").step([*text[:30], 91, 90, 89, 88, 87, 86, 85, 84])
+        client.open("sign", [1], wait=True).close()
+        _, reply = await explain(endpoint, token_ids=[8, *text[:30]], max_nodes=3)
+        assert reply["sources"][1:] == [
+            {"source": "shared_history", "corpus_id": None, "running": False, "tokens": 0, "documents": 0},
+            {"source": "shared_history", "corpus_id": None, "running": True, "tokens": 40, "documents": 0},
+        ]
+        assert drafted(reply) == {50, 51, 52}
+        (evidence,) = reply["nodes"][0]["evidence"]
+        assert (evidence["running"], evidence["match_length"], evidence["document"]) == (True, 30, None)
+        _, reply = await explain(endpoint, token_ids=[8, *text[:30]], group="team")
+        assert {99, 50} <= drafted(reply) <= {*text, *range(92, 100)}
+        _, reply = await explain(endpoint, token_ids=[8, *text[:30]], group="team", history=False)
+        assert (len(reply["sources"]), drafted(reply)) == (1, set())
+        deleted = await endpoint.http.post("/delete_documents", json=OWNER | {"history": True})
+        assert deleted.status_code == 200
+        _, reply = await explain(endpoint, token_ids=[8, *text[:30]], group="team")
+        assert labels(reply) <= {""}
 
 
 async def test_what_was_deleted_is_told_no_more(endpoint: Endpoint) -> None:
