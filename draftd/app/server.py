@@ -47,7 +47,10 @@ class Server:
         self._wanted = {kind: directory.endpoint(endpoint) for kind, endpoint in given.items() if endpoint}
         self._settings = settings
         self._readiness = Readiness((*self._wanted, "corpora"))
-        self._engine = Engine(settings.engine, settings.drafting, in_flight=settings.history.in_flight)
+        try:
+            self._engine = Engine(settings.engine, settings.drafting, in_flight=settings.history.in_flight)
+        except (OSError, ValueError) as error:
+            raise StartError(f"drafting.priors: {error}") from None
         self._loader = Loader(processes=cpu_count())
         self._library = CorpusLibrary(self._engine, self._loader, settings, directory.path, directory.scratch)
         self._loads = Loads(self._library, settings.corpora)

@@ -90,6 +90,16 @@ class DraftingSettings(Section):
         le=1,
         description="Nodes less likely to be accepted are not drafted. A step may ask for more, not for less.",
     )
+    learning: bool = Field(
+        default=True,
+        description="Whether namespaces learn from their verifiers how likely candidates are. Without, drafts depend "
+        "on nothing but text.",
+    )
+    priors: Literal["shipped", "none"] | Path = Field(
+        default="none",
+        description="What namespaces start with: shipped, learned elsewhere; none, set by hand; or a file that "
+        "bench/train_priors.py wrote.",
+    )
 
 
 class CorpusFile(Section):

@@ -79,6 +79,10 @@ class HistoryKeeper:
         with self._lock:
             return {key: collection for key, collection in self._histories.items() if owner.covers(key[0])}
 
+    def own(self, namespace: Namespace) -> Collection:
+        """The namespace's own history; it begins to exist on the disk."""
+        return self._collection((namespace, ""), 0)
+
     def flush(self) -> None:
         """What finished before this call is on the disk on return, but for what a log line says."""
         with self._flushing:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from draftd.config import Settings, TokenizerSettings
 from draftd.corpora.histories import HistoryKeeper
+from draftd.corpora.learned import LearnedKeeper
 from draftd.corpora.ledger import Ledger
 from draftd.corpora.merging import MOST_UNMERGED, MOST_WITHOUT_ROOM
 from draftd.corpora.moving import Imported, export_archive, import_archive
@@ -70,10 +71,11 @@ class CorpusLibrary:
         self._keeper = HistoryKeeper(
             engine, self._workshop, self._store, settings.history, settings.engine.history_limit
         )
-        self._restorer = Restorer(self._workshop.ledger, self._registry, self._keeper)
+        self._learned = LearnedKeeper(engine, self._keeper, self._store)
+        self._restorer = Restorer(self._workshop.ledger, self._registry, self._keeper, self._learned)
         self._attempts = Attempts()
         self._upkeep = Upkeep("upkeep", settings.history.flush_seconds, self._look_after)
-        self._flushing = Upkeep("journals", settings.history.flush_seconds, self._keeper.flush)
+        self._flushing = Upkeep("journals", settings.history.flush_seconds, self._flush)
 
     def open_tokenizers(self, configured: Sequence[TokenizerSettings]) -> tuple[KnownTokenizer, ...]:
         """Reads them once, to know their fingerprints and that they can be read. Raises IngestError or LoaderError."""
@@ -107,10 +109,11 @@ class CorpusLibrary:
         self._upkeep.start()
 
     def close(self) -> None:
-        """After the loader and the transports: what finished is on the disk on return."""
+        """After the loader and the transports: what finished, and what was learned, is on the disk on return."""
         self._upkeep.stop()
         self._flushing.stop()
         self._keeper.flush()
+        self._learned.flush(all_of_it=True)
 
     def expect_load(self) -> None:
         """A load is about to come."""
@@ -228,8 +231,16 @@ class CorpusLibrary:
                 raise
             facts.limit_reached(str(collection), str(error))
 
+    def _flush(self) -> None:
+        self._keeper.flush()
+        self._learned.flush()
+
     def _delete_from_history(self, selection: Selection) -> Deleted:
-        return _deleted(self._keeper.delete(selection), selection)
+        gone = self._keeper.delete(selection)
+        if selection.names is None and selection.older_than is None and not selection.group:
+            owner = Namespace(selection.tenant, selection.model, selection.tokenizer, selection.adapter)
+            self._learned.forget(owner)
+        return _deleted(gone, selection)
 
     def _delete_from_corpus(self, selection: Selection) -> Deleted:
         assert selection.corpus_id is not None

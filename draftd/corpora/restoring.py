@@ -9,6 +9,7 @@ from pathlib import Path
 from draftd.corpora.collection import Collection
 from draftd.corpora.histories import HistoryKeeper
 from draftd.corpora.histories import key_of as history_key
+from draftd.corpora.learned import LearnedKeeper
 from draftd.corpora.ledger import Ledger
 from draftd.corpora.registry import CorpusRegistry
 from draftd.corpora.registry import key_of as corpus_key
@@ -26,10 +27,11 @@ MAPPING_THREADS = 4  # every byte of a segment is checked when it is mapped
 class Restorer:
     """Puts a folder's collection to where those of its kind are kept."""
 
-    def __init__(self, ledger: Ledger, registry: CorpusRegistry, keeper: HistoryKeeper) -> None:
+    def __init__(self, ledger: Ledger, registry: CorpusRegistry, keeper: HistoryKeeper, learned: LearnedKeeper) -> None:
         self._ledger = ledger
         self._registry = registry
         self._keeper = keeper
+        self._learned = learned
 
     def restore_all(self, store: Store, tokenizers: Sequence[KnownTokenizer]) -> None:
         """At a start, which has these tokenizers. What is damaged is put aside.
@@ -69,6 +71,7 @@ class Restorer:
                 journalled = 0
             else:
                 journalled = self._keeper.restore(folder, held)
+                self._learned.restore(folder)
         except BaseException:
             for each in held:
                 each.charge.release()

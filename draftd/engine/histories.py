@@ -1,4 +1,4 @@
-"""The histories of an engine, for whoever keeps them: drained, sealed, restored, deleted from."""
+"""The histories of an engine and what was learned beside them, for whoever keeps them."""
 
 from collections.abc import Callable, Sequence
 
@@ -85,6 +85,26 @@ class Histories:
         segment, under their ids: freeze and rebuild without it.
         """
         return self._core.forget_requests(self._namespaces.of(owner), group, list(request_ids))
+
+    def lessons(self) -> dict[Namespace, int]:
+        """How many lessons the model of each namespace had that learned something; the priors' count too.
+
+        A namespace drafts by the priors until its first lesson, and again after engine.memory_limit took its model.
+        """
+        return {self._namespaces.name(number): lessons for number, lessons in self._core.lessons()}
+
+    def learned(self, namespace: Namespace) -> bytes:
+        """Its model, saved; empty: it learned nothing."""
+        return self._core.learned(self._namespaces.number(namespace))
+
+    def restore_learned(self, namespace: Namespace, saved: bytes) -> None:
+        """Goes on from what `learned` gave, if anything is to be learned. ValueError for other bytes."""
+        self._core.restore_learned(self._namespaces.number(namespace), saved, self._clock())
+
+    def forget_learned(self, owner: Namespace) -> None:
+        """Those of the owner's model and adapter, with a tokenizer stated only its own, begin anew."""
+        for number in self._namespaces.of(owner):
+            self._core.forget_learned(number)
 
     def _named(self, documents: native.HistoryDocuments) -> HistoryDocuments:
         return HistoryDocuments(

@@ -23,6 +23,7 @@ from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
 from draftd.engine.statistics import Counters, Statistics, collect
 from draftd.engine.verifiers import Verifier, Verifiers
+from draftd.priors import read_priors
 from draftd.wire import (
     PROTOCOL,
     DraftClose,
@@ -71,12 +72,15 @@ class Engine(Histories):
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
+        """Raises OSError or ValueError for priors that can't be read."""
         core = native.Engine(
             session_ttl=settings.session_ttl,
             memory_limit=settings.memory_limit,
             history_limit=settings.history_limit,
             max_nodes=settings.max_nodes,
             in_flight=in_flight,
+            learning=drafting.learning,
+            priors=read_priors(drafting.priors),
         )
         super().__init__(core, Namespaces(core, settings.max_corpora), clock)
         self.incarnation = secrets.randbits(64)

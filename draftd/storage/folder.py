@@ -10,6 +10,7 @@ from draftd.storage.files import UNFINISHED, move, names_in, remove_file, sync_f
 from draftd.storage.journal import Journal, journal_of, mend_journal, read_journal
 from draftd.storage.manifest import MANIFEST, SEGMENT_NAME, Manifest, SegmentFile, read_manifest, write_manifest
 
+LEARNED = "learned"  # what a namespace learned, beside its history
 _JOURNAL_NAME = re.compile(r"journal-(\d{1,19})")
 _OURS = re.compile(rf"{SEGMENT_NAME}|^{_JOURNAL_NAME.pattern}$|{re.escape(UNFINISHED)}$")
 
@@ -106,6 +107,27 @@ class CollectionFolder:
         write_file(self.path / journal_name(generation), content)
         self._ends[generation] = len(content)
         self.unsynced.add(self.path)
+        self.sync()
+
+    @property
+    def learned_path(self) -> Path:
+        return self.path / LEARNED
+
+    def learned(self) -> bytes | None:
+        """What was kept last; None: nothing."""
+        return self.learned_path.read_bytes() if self.learned_path.exists() else None
+
+    def keep_learned(self, content: bytes) -> None:
+        """Returns when it is on the disk. A crash leaves it or what was kept before."""
+        write_file(self.learned_path, content)
+        self.unsynced.add(self.path)
+        self.sync()
+
+    def forget_learned(self) -> None:
+        """On return there is none on the disk."""
+        if self.learned_path.exists():
+            self.unsynced.add(self.path)
+            remove_file(self.learned_path)
         self.sync()
 
     def _journal_names(self) -> list[tuple[int, str]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from draftd import native
 from draftd.native import Segment
 from draftd.wire import HistoryDocuments, HistoryState, Namespace
 
@@ -41,6 +42,7 @@ class RecordingEngine:
         self.corpora: dict[Namespace, dict[str, list[Segment]]] = {}
         self.shared: dict[Key, History] = {}
         self.unshared: set[str] = set()  # ids of open requests
+        self.models: dict[Namespace, bytes] = {}  # of those that learned something
         self._max_corpora = max_corpora
 
     def publish_corpus(self, namespace: Namespace, name: str, segments: Sequence[Segment]) -> None:
@@ -104,6 +106,31 @@ class RecordingEngine:
         found = self.unshared & set(request_ids)
         self.unshared -= found
         return found
+
+    def lessons(self) -> dict[Namespace, int]:
+        return {namespace: native.Model.load(saved).lessons for namespace, saved in self.models.items()}
+
+    def learned(self, namespace: Namespace) -> bytes:
+        return self.models.get(namespace, b"")
+
+    def restore_learned(self, namespace: Namespace, saved: bytes) -> None:
+        self.models[namespace] = native.Model.load(saved).save()
+
+    def forget_learned(self, owner: Namespace) -> None:
+        self.models = {namespace: saved for namespace, saved in self.models.items() if not owner.covers(namespace)}
+
+    def teach(self, namespace: Namespace, lessons: int) -> bytes:
+        """A namespace that had so many lessons; returns its model."""
+        start = native.Model()
+        self.models[namespace] = native.Model(
+            hits=np.minimum(start.hits + lessons / 1000, start.trials),
+            trials=start.trials,
+            agreement=start.agreement,
+            standing=start.standing,
+            correction=start.correction,
+            lessons=lessons,
+        ).save()
+        return self.models[namespace]
 
     def finish(self, namespace: Namespace, tokens: list[int], label: str = "", time: int = 0, group: str = "") -> None:
         history = self._history(namespace, group)
