@@ -11,14 +11,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.replays import Replay
+from bench.replays import Replay, engine_for
 from draftd.native import Index
 from draftd.replay import ReplayResult
 from draftd.replay.calibration import Calibration
 from draftd.replay.client_drafter import ClientDrafter, ClientRequest
 from draftd.replay.runner import PlainDraft, TimedDrafts
 from draftd.replay.runner import replay as replay_requests
-from draftd.replay.sessions import in_process
 from draftd.replay.traces import RecordedRequest, read_trace
 from draftd.replay.verification import ROOT, verify
 
@@ -109,7 +108,7 @@ class CountingDrafter:
 
 def compare_with_counts(replay: Replay) -> tuple[Calibration, Calibration]:
     """The calibration of draftd's survival and that of count / total, over the same nodes."""
-    with in_process(replay.workload, {}) as client:
+    with engine_for(replay) as client:
         drafter = CountingDrafter(ClientDrafter(client))
         requests = islice(read_trace(replay.trace), replay.options.requests)
         replay_requests(requests, drafter, replay.options.step_budget(), ReplayResult(replay.workload))

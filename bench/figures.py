@@ -4,8 +4,8 @@ Each function wants its replays, works out its figures and gives rows. What can'
 a row that says why.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -26,20 +26,6 @@ FIRST_REQUESTS = 50  # for what priors are worth
 KEPT_TOKENS = 0.97  # by the threshold at which accepted per drafted node is stated
 UNRELATED_CORPORA = 4
 
-# Workloads of one source: priors for one of them must not have seen the others.
-SOURCES = {
-    "agent_swe": "swe",
-    "code_edit_swe": "swe",
-    "rl_writing_cot": "writing",
-    "rl_writing_standard": "writing",
-    "chat_multi_model": "chat",
-    "chat_open_70b": "chat",
-    "math_gsm8k_multi": "math",
-    "math_tool_tora": "math",
-    "specbench_math": "specbench",
-    "specbench_mtbench": "specbench",
-}
-
 
 @dataclass(frozen=True)
 class Row:
@@ -55,12 +41,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What is replayed. `folder` is for corpora that are made of others."""
+    """What is replayed. `folder` is for corpora that are made of others. `priors` are by workload; empty: without."""
 
     traces: Sequence[Path]
     corpora: dict[str, Path]  # by name
     folder: Path
     requests: int | None = None  # of each file; None: all
+    priors: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def is_full(self) -> bool:
@@ -71,7 +58,8 @@ class Traffic:
         """Of these workloads, as far as they are there; without names of all."""
         wanted = ReplayOptions(**{"requests": self.requests, **options})
         chosen = (trace for trace in self.traces if not workloads or workload_name(trace) in workloads)
-        return [Replay(trace, wanted, tuple(corpora)) for trace in chosen]
+        of_workload = self.priors.get
+        return [Replay(it, wanted, tuple(corpora), priors=of_workload(workload_name(it))) for it in chosen]
 
     def unrelated_corpora(self) -> list[Path]:
         """Parts of the code corpus, as files of their own; none if it is not there."""
@@ -257,5 +245,18 @@ def at_threshold(replays: Replays, traffic: Traffic) -> list[Row]:
     ]
 
 
-def _first(replays: Sequence[Replay]) -> list[Replay]:
-    return [replace(replay, options=replace(replay.options, requests=FIRST_REQUESTS)) for replay in replays]
+def priors_on_new_traffic(replays: Replays, traffic: Traffic) -> list[Row]:
+    """What priors are worth to the first requests of a workload that they know nothing of, nor of its source."""
+    figure = f"priors that know nothing of the workload's source, its first {FIRST_REQUESTS} requests against no priors"
+    if not traffic.priors:
+        return [Row(figure, "not measured: no priors were given", "1.005x", "1.015x")]
+    requests = min(FIRST_REQUESTS, traffic.requests or FIRST_REQUESTS)
+    informed = traffic.replays(budget=16, requests=requests)
+    ignorant = [replace(replay, priors=None) for replay in informed]
+    replays.want(informed)
+    pairs = zip(replays.of(ignorant), replays.of(informed), strict=True)
+    ratios = [after.emitted_per_step / before.emitted_per_step for before, after in pairs]
+    mean = fmean(ratios)
+    met = mean >= 1.005 if traffic.is_full else None
+    measured = f"{mean:.4f}x, mean of {len(ratios)} workloads; {min(ratios):.3f}x to {max(ratios):.3f}x"
+    return [Row(figure, measured, "1.005x", "1.015x", met, command(informed))]

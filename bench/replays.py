@@ -4,12 +4,15 @@ import multiprocessing
 import shlex
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from draftd.client.local import LocalClient
+from draftd.config import DraftingSettings
 from draftd.native import Segment
 from draftd.replay import ReplayOptions, ReplayResult, replay_file
 from draftd.replay.sessions import corpus_segment, in_process
@@ -28,6 +31,7 @@ class Replay:
     options: ReplayOptions = field(default_factory=ReplayOptions)
     corpora: tuple[Path, ...] = ()
     in_flight: bool = True
+    priors: Path | None = None  # None: without
 
     @property
     def workload(self) -> str:
@@ -45,19 +49,28 @@ class Replay:
             words += ["--corpus", str(corpus)]
         if not self.in_flight:
             words.append("--no-in-flight")
+        words += ["--priors", str(self.priors or "none")]
         return words
 
 
 def command(replays: Iterable[Replay]) -> str:
-    """The command that does these replays, which differ in nothing but the file."""
-    files = list(replays)
-    return shlex.join(["draftd", "replay", *(str(replay.trace) for replay in files), *files[0].words()])
+    """The commands that do these replays: one for all that differ in nothing but the file."""
+    alike: dict[str, list[str]] = {}
+    for replay in replays:
+        alike.setdefault(shlex.join(replay.words()), []).append(str(replay.trace))
+    return " && ".join(f"draftd replay {shlex.join(files)} {words}" for words, files in alike.items())
+
+
+def engine_for(replay: Replay) -> AbstractContextManager[LocalClient]:
+    """A client of a new engine that is as the replay wants it."""
+    segments = {path.stem: _segment(path) for path in replay.corpora}
+    drafting = DraftingSettings(priors=replay.priors or "none")
+    return in_process(replay.workload, segments, in_flight=replay.in_flight, drafting=drafting)
 
 
 def measure(replay: Replay) -> ReplayResult:
     """Does it, in this process."""
-    segments = {path.stem: _segment(path) for path in replay.corpora}
-    with in_process(replay.workload, segments, in_flight=replay.in_flight) as client:
+    with engine_for(replay) as client:
         return replay_file(replay.trace, client, replay.options)
 
 

@@ -31,6 +31,9 @@ def replay(
     in_flight: Annotated[
         bool, typer.Option("--in-flight/--no-in-flight", help="Draft from what other requests under way have said.")
     ] = True,
+    priors: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What drafting starts with: shipped, none, or a file.")
+    ] = None,
     corpus: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Corpus of token ids to draft from; may be repeated.")
     ] = None,
@@ -78,6 +81,7 @@ def replay(
                 endpoint=endpoint,
                 corpora=corpus or (),
                 in_flight=in_flight,
+                priors=priors,
                 json_file=json,
             )
         else:
@@ -87,6 +91,7 @@ def replay(
                 endpoint=endpoint,
                 corpora=corpus or (),
                 in_flight=in_flight,
+                priors=priors,
                 json_file=json,
                 svg_file=svg,
             )

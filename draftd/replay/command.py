@@ -28,19 +28,20 @@ def run(
     endpoint: str | None = None,
     corpora: Sequence[Path] = (),
     in_flight: bool = True,
+    priors: str | None = None,
     json_file: Path | None = None,
     svg_file: Path | None = None,
 ) -> list[ReplayResult]:
     """Replays the files one after another and prints a table.
 
     Without `endpoint` each file gets an engine in this process, with an index of each file of token ids in `corpora`;
-    `in_flight` says whether its requests read what others under way have said.
+    Drafters tells of the options.
     `json_file` gets the figures, `svg_file` a drawing of how far survival can be trusted.
     Raises TraceError, IngestError or ReplayError, whose text is one line for a person.
     """
     if svg_file is not None:
         require_matplotlib()
-    drafters = Drafters(endpoint, corpora, in_flight=in_flight)
+    drafters = Drafters(endpoint, corpora, in_flight=in_flight, priors=priors)
     results = _replay_all(files, options, drafters)
     report_console().print(results_table(results, f"{drafters}, {options}"))
     if json_file is not None:
@@ -58,10 +59,11 @@ def compare(
     endpoint: str | None = None,
     corpora: Sequence[Path] = (),
     in_flight: bool = True,
+    priors: str | None = None,
     json_file: Path | None = None,
 ) -> dict[ReplayPreset, list[ReplayResult]]:
     """Replays the files once with each preset and prints one table; otherwise as `run`."""
-    drafters = Drafters(endpoint, corpora, in_flight=in_flight)
+    drafters = Drafters(endpoint, corpora, in_flight=in_flight, priors=priors)
     results = {preset: _replay_all(files, replace(options, preset=preset), drafters) for preset in presets}
     report_console().print(presets_table(results, f"Tokens per step | nodes per step; {drafters}, {options}"))
     if json_file is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from draftd.client import Client, Namespace
 from draftd.client.local import LocalClient
-from draftd.config import EngineSettings
+from draftd.config import DraftingSettings, EngineSettings
 from draftd.engine import Engine
 from draftd.ingest import SEGMENT, Cancellation, CorpusKey, Loader, LoadFile, LoadJob, LoadRequest
 from draftd.native import Segment
@@ -23,22 +23,33 @@ MOST_CORPUS_TOKENS = 2**31 - 2
 class Drafters:
     """Makes a client for each replay: of a new engine in this process, or of the server at `endpoint`.
 
-    `corpora` and `in_flight`, which says whether requests read what others under way have said, are of engines in this
-    process. Raises ReplayError for them beside an endpoint, and what reading a corpus raises.
+    The rest is of engines in this process: `corpora`; `in_flight`, whether requests read what others under way have
+    said; `priors`, what namespaces start with, as in the settings (None: what is configured by default). Raises
+    ReplayError for any of it beside an endpoint, and what reading a corpus raises.
     """
 
-    def __init__(self, endpoint: str | None = None, corpora: Sequence[Path] = (), *, in_flight: bool = True) -> None:
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        corpora: Sequence[Path] = (),
+        *,
+        in_flight: bool = True,
+        priors: str | None = None,
+    ) -> None:
         if endpoint is not None and corpora:
             raise ReplayError("a corpus file is for a replay in process; for a server use `draftd corpus add`")
         if endpoint is not None and not in_flight:
             raise ReplayError("in-flight sharing is switched off in process; a server has history.in_flight for it")
+        if endpoint is not None and priors is not None:
+            raise ReplayError("priors are for a replay in process; a server has drafting.priors for them")
         self._endpoint = endpoint
+        self._drafting = DraftingSettings.model_validate({} if priors is None else {"priors": priors})
         self._in_flight = in_flight
         self._segments = {file.stem: corpus_segment(file) for file in corpora}
 
     def client(self, workload: str) -> AbstractContextManager[Client | LocalClient]:
         if self._endpoint is None:
-            return in_process(workload, self._segments, in_flight=self._in_flight)
+            return in_process(workload, self._segments, in_flight=self._in_flight, drafting=self._drafting)
         return at_server(workload, self._endpoint)
 
     def __str__(self) -> str:
@@ -61,10 +72,19 @@ def corpus_segment(file: Path) -> Segment:
 
 
 @contextmanager
-def in_process(workload: str, corpora: Mapping[str, Segment], *, in_flight: bool = True) -> Iterator[LocalClient]:
-    """A client of a new engine that has the given corpora."""
+def in_process(
+    workload: str,
+    corpora: Mapping[str, Segment],
+    *,
+    in_flight: bool = True,
+    drafting: DraftingSettings = DraftingSettings(),  # noqa: B008  (frozen)
+) -> Iterator[LocalClient]:
+    """A client of a new engine that has the given corpora. Raises ReplayError for priors that can't be read."""
     namespace = Namespace(model=workload)
-    engine = Engine(EngineSettings(), in_flight=in_flight)
+    try:
+        engine = Engine(EngineSettings(), drafting, in_flight=in_flight)
+    except (OSError, ValueError) as error:
+        raise ReplayError(f"the priors {drafting.priors} cannot be used: {error}") from error
     try:
         for name, segment in corpora.items():
             engine.publish_corpus(namespace, name, [segment])

@@ -71,10 +71,16 @@ def test_a_batch_goes_on_as_recorded() -> None:
 
 
 def test_missed_targets_are_named() -> None:
-    slow = Times(batch=[700.0], request=[11.0], drafts=[1000.0], updates=[1.0])
+    slow = Times(batch=[700.0], request=[16.0], without_learning=[11.0], drafts=[1000.0], updates=[1.0])
     assert slow.missed_targets() == [
         "batch: 700 µs, at most 600 wanted",
         "batch: 0.70x of ArcticInference, 0.5x wanted",
         "one request: 11.0 µs, at most 10 wanted",
+        "learning: 5.0 µs a step, at most 3 wanted",
     ]
-    assert Times(batch=[500.0], request=[9.0], drafts=[1000.0]).missed_targets() == []
+    assert Times(batch=[500.0], request=[12.0], without_learning=[9.0], drafts=[1000.0]).missed_targets() == []
+
+
+def test_learning_is_what_a_step_takes_longer_but_for_its_slowest_tenth() -> None:
+    times = Times(request=[10.0] * 9 + [500.0], without_learning=[8.0] * 9 + [90.0])
+    assert times.learning == pytest.approx(2.0)

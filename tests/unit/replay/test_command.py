@@ -182,6 +182,16 @@ def test_wishes_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         run([file], endpoint="ipc:///nowhere", corpora=[SAMPLE_CORPUS])
     with pytest.raises(ReplayError, match=r"history\.in_flight"):
         run([file], endpoint="ipc:///nowhere", in_flight=False)
+    with pytest.raises(ReplayError, match=r"drafting\.priors"):
+        run([file], endpoint="ipc:///nowhere", priors="none")
+
+
+def test_priors_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    file, damaged = head(MATHEMATICS, 1, tmp_path), tmp_path / "damaged"
+    damaged.write_bytes(b"no priors")
+    for priors in (damaged, tmp_path / "absent"):
+        with pytest.raises(ReplayError, match=f"the priors {priors} cannot be used"):
+            run([file], priors=str(priors))
 
 
 def test_an_endpoint_that_is_none_is_refused(tmp_path: Path) -> None:
