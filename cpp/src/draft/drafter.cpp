@@ -94,7 +94,7 @@ void Growth::begin(const DraftWish& wanted, double min_survival, NearestSearch& 
     search.add(*wanted.sealed[i].segments, wanted.text, texts_[i].reset());
   }
   lesson_.clear();
-  raw_ = survival_ = 1.0;
+  raw_ = survival_ = best_ = 1.0;
   expanding_ = wanted.max_nodes > 0;
   cut_by_threshold_ = false;
 }
@@ -180,11 +180,13 @@ void Growth::gather(Candidates& candidates) {
   if (survival_ >= kFillSurvival && left >= enough) candidates.add(wish_->fill);
 }
 
-// What comes next, and whether it may: survival never rises on the way.
+// What comes next, and whether it may. Survival never rises on the way, but by
+// the rounding of its correction.
 void Growth::look_ahead() {
   if (frontier_.empty()) return;
   const double raw = frontier_.best().survival;
-  best_ = learned() ? wish_->model->survival(raw) : raw;
+  // Rounded, a corrected survival may rise by the last bit.
+  best_ = std::min(best_, learned() ? wish_->model->survival(raw) : raw);
   if (best_ >= min_survival_) return;
   cut_by_threshold_ = true;
   frontier_.reset(0);

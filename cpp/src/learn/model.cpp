@@ -11,7 +11,7 @@ namespace draftd {
 namespace {
 
 // Counts are halved past this many trials: traffic changes.
-constexpr float kMostTrials = 1024;
+constexpr float kMostTrials = 256;
 // Gradients below this are noise, and most there are.
 constexpr float kLeastError = 0.002F;
 // Weights move fast at first. After n lessons: kSlowest + kFaster / (1 + n / kSettling).

@@ -79,7 +79,7 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     ++unreported_.steps;
   }
   if (used_tail) observe(fresh, verified);
-  result.lesson = used_tail;
+  result.lesson = used_tail && !lesson_.raw.empty();
   result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;
