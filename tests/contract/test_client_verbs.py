@@ -106,10 +106,10 @@ def test_waiting_for_an_opening_means_that_what_was_closed_before_is_indexed(cli
         assert set(draft.source.tolist()) == {Source.SHARED_HISTORY}
 
 
-async def test_an_async_client_drafts_the_same(engine: Engine, local: ChannelClient, tmp_path: Path) -> None:
+async def test_an_async_client_drafts_the_same(local: ChannelClient, tmp_path: Path) -> None:
     expected = local.open("expected", TEXT, history=False).step([4], budget=8)
     for served in (zmq_served, grpc_served):
-        with served(engine, tmp_path) as endpoint:
+        with served(Engine(EngineSettings()), tmp_path) as endpoint:  # one that has learned from nothing else
             async with AsyncClient(endpoint, deadline=PATIENT) as client:
                 request = await client.open("r", TEXT, history=False, wait=True)
                 await request.commit([4])
