@@ -12,10 +12,12 @@ namespace py = pybind11;
 namespace draftd::bindings {
 namespace {
 
-Explanation explain(Engine& self, std::uint32_t name_space, const py::bytes& text, std::uint32_t vocabulary_size,
-                    const py::bytes& stop_ids, bool chain, std::uint32_t max_nodes, const DraftPolicy& policy,
-                    std::string group, bool hide_history, std::optional<std::vector<std::uint32_t>> corpora) {
-  const auto tokens = column<Token>(text, "text");
+Explanation explain(Engine& self, std::uint32_t name_space, const py::bytes& prompt, const py::bytes& output,
+                    std::uint32_t vocabulary_size, const py::bytes& stop_ids, bool chain, std::uint32_t max_nodes,
+                    const DraftPolicy& policy, std::string group, bool hide_history,
+                    std::optional<std::vector<std::uint32_t>> corpora) {
+  const auto given = column<Token>(prompt, "prompt");
+  const auto produced = column<Token>(output, "output");
   const auto stops = column<Token>(stop_ids, "stop_ids");
   RequestOptions options;
   if (vocabulary_size != 0 && vocabulary_size < INT32_MAX) options.vocabulary = static_cast<Token>(vocabulary_size);
@@ -27,7 +29,7 @@ Explanation explain(Engine& self, std::uint32_t name_space, const py::bytes& tex
   options.reads_history = !hide_history;
   options.corpora = std::move(corpora);
   const py::gil_scoped_release release;
-  return self.explain(name_space, options, tokens);
+  return self.explain(name_space, options, given, produced);
 }
 
 }  // namespace
@@ -62,9 +64,9 @@ void bind_explain(py::module_& module, py::class_<Engine>& engine) {
       .def_readonly("sources", &Explanation::sources)
       .def_readonly("nodes", &Explanation::nodes);
 
-  engine.def("explain", &explain, py::kw_only(), py::arg("namespace"), py::arg("text"), py::arg("vocabulary_size"),
-             py::arg("stop_ids"), py::arg("chain"), py::arg("max_nodes"), py::arg("policy"), py::arg("group"),
-             py::arg("hide_history"), py::arg("corpora"));
+  engine.def("explain", &explain, py::kw_only(), py::arg("namespace"), py::arg("prompt"), py::arg("output"),
+             py::arg("vocabulary_size"), py::arg("stop_ids"), py::arg("chain"), py::arg("max_nodes"), py::arg("policy"),
+             py::arg("group"), py::arg("hide_history"), py::arg("corpora"));
 }
 
 }  // namespace draftd::bindings

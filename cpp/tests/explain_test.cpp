@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(to_be_explained_is_not_to_be_used) {
   one.writer.now = 2.0;
   one.share(ascending(0, 10), "request", 0, sharing_with("used later"));
   const std::vector<Token> text = ascending(0, 5);
-  BOOST_CHECK(!one.engine.explain(0, of_group("longest unused"), text).nodes.empty());
+  BOOST_CHECK(!one.engine.explain(0, of_group("longest unused"), text, {}).nodes.empty());
   while (one.engine.histories().size() == 3) {
     one.writer.now += 1.0;
     one.share(ascending(0, 5000), "request");
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(histories_and_corpora_may_change_meanwhile) {
   const std::vector<Token> text = ascending(0, 40);
   int wrong = 0;
   while (!done) {
-    if (!makes_sense(one.engine.explain(0, {}, text))) ++wrong;
+    if (!makes_sense(one.engine.explain(0, {}, text, {}))) ++wrong;
   }
   changing.join();
   BOOST_CHECK_EQUAL(wrong, 0);
@@ -77,10 +77,10 @@ BOOST_AUTO_TEST_CASE(an_invalid_id_is_named) {
   RequestOptions options;
   options.vocabulary = 10;
   const std::vector<Token> text{1, 2, 10};
-  BOOST_CHECK_EXCEPTION(one.engine.explain(0, options, text), std::invalid_argument, [](const auto& error) {
+  BOOST_CHECK_EXCEPTION(one.engine.explain(0, options, text, {}), std::invalid_argument, [](const auto& error) {
     return std::string(error.what()) == "token 2 is 10, outside [0, 10)";
   });
-  BOOST_CHECK_THROW(one.engine.explain(1, {}, {}), std::out_of_range);
+  BOOST_CHECK_THROW(one.engine.explain(1, {}, {}, {}), std::out_of_range);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

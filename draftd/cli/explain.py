@@ -20,6 +20,9 @@ def explain(
     text: Annotated[str | None, typer.Option(help="The text so far; needs a tokenizer on the server.")] = None,
     file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with that text.")] = None,
     tokens: Annotated[str | None, typer.Option(metavar='"1 2 3"', help="The text so far as token ids.")] = None,
+    output_tokens: Annotated[
+        int | None, typer.Option(min=0, help="How many of its last tokens the request has generated. [default: 1]")
+    ] = None,
     group: Annotated[str, typer.Option(help="Group of the request, whose history it reads.")] = "",
     history: Annotated[bool, typer.Option("--history/--no-history", help="Does it read the history?")] = True,
     corpus: Annotated[
@@ -44,6 +47,7 @@ def explain(
 
     The text comes from --text, --file, --tokens, or standard input. Nothing is changed on the server."""
     question: dict[str, Any] = {
+        "output_tokens": output_tokens,
         "group": group,
         "history": history,
         "corpora": corpus,

@@ -85,13 +85,13 @@ class Explainer:
     drafting: DraftingSettings
 
     def explain(self, question: DraftSync) -> Explanation:
-        """What the request would state when it opens, with the text as its prompt. Thread-safe; takes milliseconds.
+        """What the request would state when it is opened with this text. Thread-safe; takes milliseconds.
 
         Raises UnknownNamespace, UnknownCorpus, TokenizerMismatch, and ValueError for a field that can't be meant, a
         text that is too long, or an id outside the vocabulary.
         """
         check_fields(question)
-        tokens = len(question.prompt) // 4
+        tokens = (len(question.prompt) + len(question.output)) // 4
         if tokens > LONGEST_CONTEXT:
             raise ValueError(
                 f"{tokens} tokens are more than the {LONGEST_CONTEXT} that can be explained; give the last of them"
@@ -102,7 +102,8 @@ class Explainer:
         number, corpora = self.namespaces.look_up(namespace, named)
         explanation = self.core.explain(
             namespace=number,
-            text=question.prompt,
+            prompt=question.prompt,
+            output=question.output,
             vocabulary_size=question.vocabulary_size,
             stop_ids=question.stop_ids,
             chain=question.shape == Shape.SHAPE_CHAIN,

@@ -35,7 +35,7 @@ LONGEST_BODY = 1 << 20  # bytes
 
 _WHY_EMPTY = {
     Reason.NO_MATCH: "nothing that it reads says how the text goes on",
-    Reason.STOPPED: "the text ends with a stop id",
+    Reason.STOPPED: "its output holds a stop id: the text has ended",
     Reason.BELOW_THRESHOLD: "every candidate is below min_survival",
 }
 
@@ -51,6 +51,7 @@ class Question(BaseModel):
     tokenizer: str | None = None
     text: str | None = None
     token_ids: list[int] | None = None
+    output_tokens: int | None = Field(default=None, ge=0)  # the last ones; not stated: one, if there is one
     group: str = ""
     history: bool = True
     corpora: list[str] | None = None  # not stated: all
@@ -101,13 +102,19 @@ class Explanations:
         return _shape(explanation, len(ids), texts)
 
     def _asked(self, question: Question, ids: Sequence[int], known: KnownTokenizer | None) -> Explanation:
+        output = min(1, len(ids)) if question.output_tokens is None else question.output_tokens
+        if output > len(ids):
+            raise IngestError(f"output_tokens: {output} of a text of {counted(len(ids), 'token')}")
+        text = _column("token_ids", ids)
+        prompt = 4 * (len(ids) - output)
         sync = DraftSync(
             tenant=question.tenant,
             model=question.model,
             tokenizer=question.tokenizer or "",
             adapter=question.adapter,
             vocabulary_size=known.vocabulary_size if known is not None else 0,
-            prompt=_column("token_ids", ids),
+            prompt=text[:prompt],
+            output=text[prompt:],
             stop_ids=_column("stop_ids", question.stop_ids),
             group=question.group,
             hide_history=not question.history,

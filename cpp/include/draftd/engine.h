@@ -120,11 +120,11 @@ class Engine {
   // One step of one verifier. The columns have been checked to fit together.
   void step(std::uint64_t verifier, const StepColumns& step, double now, TailColumns& tails);
   // The draft that a request of that text and these options would get now, and
-  // why; none where it ends with a stop id. Changes nothing. Takes milliseconds,
-  // but the steps' lock for no longer than a step does. Throws
-  // std::invalid_argument for an invalid id, std::out_of_range for a namespace
-  // that was not created.
-  Explanation explain(std::uint32_t name_space, const RequestOptions& options, std::span<const Token> text);
+  // why. Changes nothing. Takes milliseconds, but the steps' lock for no longer
+  // than a step does. Throws std::invalid_argument for an invalid id,
+  // std::out_of_range for a namespace that was not created.
+  Explanation explain(std::uint32_t name_space, const RequestOptions& options, std::span<const Token> prompt,
+                      std::span<const Token> output);
   // Forgets the sessions that gave no sign of life; returns how many.
   std::size_t expire(double now);
 

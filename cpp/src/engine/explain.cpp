@@ -99,17 +99,22 @@ std::optional<Evidence> fill_evidence(const Taken& taken, Token token) {
   return Evidence{{Source::kFill}, 0, found->count, taken.fill_total, std::nullopt};
 }
 
+// `first`: position of the first one in prompt and output.
+void check(std::span<const Token> tokens, std::size_t first, Token vocabulary) {
+  if (const auto invalid = first_invalid(tokens, vocabulary)) {
+    throw std::invalid_argument("token " + std::to_string(first + *invalid) + " is " +
+                                std::to_string(tokens[*invalid]) + ", outside [0, " + std::to_string(vocabulary) + ")");
+  }
+}
+
 }  // namespace
 
-Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& options, std::span<const Token> text) {
+Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& options, std::span<const Token> prompt,
+                            std::span<const Token> output) {
   Storage& s = *storage_;
-  if (const auto invalid = first_invalid(text, options.vocabulary)) {
-    throw std::invalid_argument("token " + std::to_string(*invalid) + " is " + std::to_string(text[*invalid]) +
-                                ", outside [0, " + std::to_string(options.vocabulary) + ")");
-  }
-  // The last token passes for output: where it is a stop id, the text has ended.
-  const std::size_t prompt = text.size() - std::min<std::size_t>(text.size(), 1);
-  SessionEntry entry{Session(0, options, text.first(prompt), text.subspan(prompt)), 0, 0, name_space, {}, 0.0};
+  check(prompt, 0, options.vocabulary);
+  check(output, prompt.size(), options.vocabulary);
+  SessionEntry entry{Session(0, options, prompt, output), 0, 0, name_space, {}, 0.0};
   entry.session.index_text(SIZE_MAX);
 
   Taken taken;
@@ -151,7 +156,7 @@ Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& opti
   Explanation explanation;
   explanation.reason = taken.reason;
   for (const HeldSource& source : sources) explanation.sources.push_back(figures_of(source));
-  const std::vector<std::vector<Token>> ways = ways_to(taken.tree, text);
+  const std::vector<std::vector<Token>> ways = ways_to(taken.tree, entry.session.text());
   for (std::size_t i = 0; i < taken.tree.size(); ++i) {
     ExplainedNode node{taken.tree[i], {}};
     for (const HeldSource& source : sources) {

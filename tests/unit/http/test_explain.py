@@ -143,7 +143,9 @@ async def test_nothing_is_drafted_below_a_stop_id(endpoint: Endpoint) -> None:
     assert drafted(reply) == {2, 3}
     _, reply = await explain(endpoint, token_ids=[1, 2, 3], stop_ids=[3])
     assert (reply["nodes"], reply["reason"]) == ([], "STOPPED")
-    assert reply["message"].endswith("an empty draft: the text ends with a stop id")
+    assert reply["message"].endswith("an empty draft: its output holds a stop id: the text has ended")
+    _, reply = await explain(endpoint, token_ids=[1, 2, 3], stop_ids=[3], output_tokens=0)
+    assert drafted(reply) == {4}
 
 
 async def test_an_empty_draft_says_why(endpoint: Endpoint) -> None:
@@ -167,6 +169,7 @@ async def test_an_empty_draft_says_why(endpoint: Endpoint) -> None:
         ({"token_ids": [1, 2**80]}, 400, "token_ids"),
         ({"token_ids": [1], "stop_ids": [-1]}, 400, "stop_ids: token 0 is -1"),
         ({"token_ids": [1], "stop_ids": [5] * 300}, 400, "stop_ids: 300 ids; at most 256"),
+        ({"token_ids": [1], "output_tokens": 2}, 400, "output_tokens: 2 of a text of 1 token"),
         ({"token_ids": [1], "max_nodes": 0}, 400, "max_nodes: should be greater than or equal to 1"),
         ({"token_ids": [1], "shape": "bush"}, 400, "shape: should be 'tree' or 'chain'"),
         ({"token_ids": [1], "group": "a\nb"}, 400, "group: 'a\\nb' has characters that can't be printed"),
