@@ -4,8 +4,9 @@
 
 Replays every recording of the folder with every budget, two at a time, in some minutes. What is compared with others'
 figures (bench/peers.json) needs the whole recordings; for the sample that comes with draftd, and with --quick, the rest
-is shown. All figures are of the default configuration, whose hash is printed with each. Ends with status 1 if a target
-is missed.
+is shown. All figures are of the default configuration, whose hash is printed with them, but for the priors: there are
+none, or with --priors those that were learned from recordings of other sources. Ends with status 1 if a target is
+missed.
 """
 
 import argparse
@@ -29,14 +30,18 @@ from bench.figures import (
     calibration,
     geometric_means,
     in_flight,
+    priors_on_new_traffic,
     with_corpora,
 )
 from bench.peers import peers
 from bench.replays import Replays
 from bench.text import add_traces_option
-from draftd.config import default_config
+from bench.train_priors import priors_without
+from draftd.config import DraftingSettings, default_config
 from draftd.demo.sample import SAMPLE, trace_files
+from draftd.priors import read_priors
 from draftd.replay.result import ReplayResult, geometric_mean
+from draftd.replay.traces import workload_name
 
 QUICK_REQUESTS = 4
 FIGURES: tuple[Callable[[Replays, Traffic], list[Row]], ...] = (
@@ -46,13 +51,15 @@ FIGURES: tuple[Callable[[Replays, Traffic], list[Row]], ...] = (
     with_corpora,
     calibration,
     at_threshold,
+    priors_on_new_traffic,
 )
 MARKS = {True: "yes", False: "NO", None: ""}
 
 
 def configuration_hash() -> str:
-    """Of all that a default engine drafts by: the settings and the version of the code."""
+    """Of all that a default engine drafts by: the settings, the priors, and the version of the code."""
     digest = hashlib.sha256(default_config().encode())
+    digest.update(read_priors(DraftingSettings().priors))
     digest.update(version("draftd").encode())
     return digest.hexdigest()[:12]
 
@@ -97,10 +104,18 @@ def markdown(rows: Sequence[Row], workloads: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, "", f"Configuration {configuration_hash()}.", ""])
 
 
+def leave_one_out(traces: Path, cache: Path) -> dict[str, Path]:
+    """Priors for each workload, learned from the recordings of other sources."""
+    return {name: priors_without(traces, name, cache) for name in map(workload_name, trace_files(traces))}
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_traces_option(parser)
     parser.add_argument("--corpora", type=Path, default=SAMPLE, help="folder with gsm8k_train.npz and pystdlib.npz")
+    parser.add_argument(
+        "--priors", type=Path, help="folder for priors that know nothing of a workload's source; made if not there"
+    )
     parser.add_argument("--quick", action="store_true", help=f"only {QUICK_REQUESTS} requests of each recording")
     parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--json", type=Path, help="write the figures, with the command for each, to this file")
@@ -113,6 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
             corpora={path.stem: path for path in options.corpora.glob("*.npz")},
             folder=Path(folder),
             requests=QUICK_REQUESTS if options.quick else None,
+            priors=leave_one_out(options.traces, options.priors) if options.priors else {},
         )
         rows: list[Row] = []
         for figures in FIGURES:

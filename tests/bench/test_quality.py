@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 
 from bench import quality
 from bench.counts import compare_with_counts
-from bench.figures import SOURCES, Row, Traffic, beside_peers, geometric_means
+from bench.figures import Row, Traffic, beside_peers, geometric_means, priors_on_new_traffic
 from bench.peers import peers
 from bench.replays import Replay, Replays, command, measure
 from draftd.cli import _commands
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS, trace_files
+from draftd.native import Model
+from draftd.priors import pack_priors
 from draftd.replay import ReplayOptions
 
 MATHEMATICS = SAMPLE / "specbench_math.jsonl.gz"
@@ -51,12 +53,20 @@ def test_a_quick_run_has_every_row_with_the_command_that_repeats_it(
     ],
 )
 def test_the_command_of_a_replay_repeats_it(options: ReplayOptions, tmp_path: Path) -> None:
-    replay = Replay(MATHEMATICS, options, corpora=(SAMPLE_CORPUS,))
+    replay = Replay(MATHEMATICS, options, corpora=(SAMPLE_CORPUS,) if options.mean_budget else ())
     report = tmp_path / "report.json"
     words = [*shlex.split(command([replay]))[1:], "--json", str(report)]
     assert CliRunner().invoke(_commands, words).exit_code == 0
     (repeated,) = json.loads(report.read_text())["workloads"]
     assert repeated["drafts_digest"] == measure(replay).drafts_digest.hex()
+
+
+def test_replays_that_differ_in_more_than_the_file_have_commands_of_their_own() -> None:
+    alike = [Replay(Path("a")), Replay(Path("b"))]
+    assert command(alike) == "draftd replay a b --priors none"
+    assert command([*alike, Replay(Path("c"), priors=Path("p"))]) == (
+        "draftd replay a b --priors none && draftd replay c --priors p"
+    )
 
 
 def test_the_best_peer_may_be_one_that_was_told_the_prompts() -> None:
@@ -74,15 +84,6 @@ def test_peers_have_figures_of_every_workload() -> None:
                 assert not missing or peer == "SGLang 0.5.23 BFS, prompts inserted"  # turns have the others' prompts
 
 
-def test_workloads_that_share_a_source_are_known_by_their_names() -> None:
-    assert set(SOURCES) <= set(peers().emitted)
-    assert {workload for workload in peers().emitted if workload not in SOURCES} == {
-        "agent_tau_airline",
-        "rl_code_humaneval",
-        "rl_game24",
-    }
-
-
 def test_only_whole_recordings_are_put_beside_peers(tmp_path: Path) -> None:
     traffic = Traffic([MATHEMATICS], {}, tmp_path)
     with Replays() as replays:
@@ -91,7 +92,7 @@ def test_only_whole_recordings_are_put_beside_peers(tmp_path: Path) -> None:
         means = geometric_means(replays, traffic)
     assert re.fullmatch(r"\d\.\d{3}x \(specbench_math\)", at_16.measured)
     assert at_16.met is not None
-    assert at_8.command.endswith("--budget 8")
+    assert at_8.command.endswith("--budget 8 --priors none")
     assert (part.measured, part.met) == ("no whole recording", None)
     assert all(row.met is None for row in means)  # one workload is not the mean of all
 
@@ -103,6 +104,30 @@ def test_unrelated_corpora_are_all_of_a_corpus_in_parts(tmp_path: Path) -> None:
         assert np.array_equal(np.concatenate([part["token_ids"] for part in loaded]), whole["token_ids"])
         assert sum(len(part["doc_offsets"]) - 1 for part in loaded) == len(whole["doc_offsets"]) - 1
     assert all(part["doc_offsets"][-1] == len(part["token_ids"]) for part in loaded)
+
+
+def test_priors_are_measured_against_none(tmp_path: Path) -> None:
+    start, other = tmp_path / "start", tmp_path / "other"
+    model = Model()
+    start.write_bytes(pack_priors(model.save()))  # what everybody has who has no priors
+    forgetful = Model(
+        hits=model.hits,
+        trials=model.trials,
+        agreement=model.agreement / 2,
+        standing=model.standing,
+        correction=model.correction,
+        lessons=0,
+    )
+    other.write_bytes(pack_priors(forgetful.save()))
+    traffic = Traffic([MATHEMATICS], {}, tmp_path, requests=10)
+    with Replays() as replays:
+        (without,) = priors_on_new_traffic(replays, traffic)
+        (same,) = priors_on_new_traffic(replays, replace(traffic, priors={"specbench_math": start}))
+        (worse,) = priors_on_new_traffic(replays, replace(traffic, priors={"specbench_math": other}))
+    assert without.measured == "not measured: no priors were given"
+    assert same.measured == "1.0000x, mean of 1 workloads; 1.000x to 1.000x"
+    assert same.command.endswith(f"--requests 10 --budget 16 --priors {start}")
+    assert float(worse.measured.partition("x")[0]) < 1
 
 
 def test_counts_at_their_word_are_judged_on_the_same_nodes() -> None:
