@@ -176,7 +176,9 @@ BOOST_AUTO_TEST_CASE(nothing_to_draft_from_says_why) {
   Drafter drafter;
   const Index nothing;
   const LiveSource source{&nothing, Source::kOwnText, {}};
+  const Model model;
   DraftWish wish;
+  wish.model = &model;
   wish.live = {&source, 1};
   wish.max_nodes = 4;
   drafter.draft({&wish, 1}, 4, 0.0);

@@ -18,10 +18,10 @@ from tests.unit.corpora.conftest import NAMESPACE
 from tests.unit.corpora.loader_here import LoaderHere
 
 RIVAL = Namespace("rival", "m")
-OUTPUT = [token * 7919 % 100_000 for token in range(12_000)]  # some 400 KB in a head, 60 KB in a segment
+OUTPUT = [token * 7919 % 500 for token in range(8_000)]  # some 370 KB in a head, 40 KB in a segment
 SETTINGS = {
-    "engine": {"memory_limit": 1 << 20, "history_limit": 1 << 20},
-    "history": {"flush_seconds": 3600.0, "seal_tokens": 10_000},
+    "engine": {"memory_limit": 2 << 20, "history_limit": 1 << 20},
+    "history": {"flush_seconds": 3600.0, "seal_tokens": 6_000},
 }
 
 
@@ -53,8 +53,8 @@ class Shelf:
     def rival(self) -> None:
         """Another tenant's requests take all the memory there is."""
         with LocalClient(self.engine, RIVAL) as client:
-            for name in ("one", "two", "three"):
-                client.open(name, OUTPUT, share="none", wait=True)
+            for number in range(6):
+                client.open(str(number), OUTPUT, share="none", wait=True)
 
     def look_after(self) -> None:
         self.library._keeper.flush()
@@ -89,14 +89,14 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 
 def test_a_history_that_reached_its_limit_is_as_large_on_the_disk(shelf: Shelf) -> None:
-    for number in range(24):
+    for number in range(36):
         shelf.finish([number, *OUTPUT])
         shelf.look_after()
     shelf.look_after()
     read, on_disk = shelf.segments()
     assert 0 < read == on_disk
     assert 0 < shelf.charged <= 1 << 20
-    assert sum(Segment.open(path).documents for path in shelf.files("*/*.segment")) < 24
+    assert sum(Segment.open(path).documents for path in shelf.files("*/*.segment")) < 36
     shelf.stop()
     shelf.start()
     assert shelf.segments() == (read, on_disk)
