@@ -1,87 +1,33 @@
-"""The drafting recipe, slow and readable: the twin of cpp/src/draft.
+"""How a tree is drafted, slow and readable: the twin of cpp/src/draft/drafter.
 
-A node's context is the request's text plus the path to the node. Every live
-source is asked for the contexts' suffixes that occur in it. A sealed source is
-searched once, for the text: the nearest occurrences are its evidence, and at a
-node those of them that agree with the path too. The four longest contexts over
-all sources, with 1 to 64 different followers, are looked at. They are blended by
-prediction by partial matching (PPM-C, Moffat 1990) with two corrections: a
-context of length L is trusted with
+The tree grows best-first by survival. Whenever a node is taken, its continuations are gathered: up to three contexts,
+the longest over all sources, then the pairs of its last token, then frequent tokens (see `evidence`, `candidates`). The
+model (see `model`) says how likely each is to be what follows; together they are at most certain. That times the node's
+survival is the candidate's raw survival, which the model corrects when the candidate comes to be taken.
 
-    total / (total + distinct / (1 + L / 16)) * L / (L + 1)
-
-and passes the rest on to the next shorter one; what is left at the end is
-shared among the most frequent tokens of the history. Beyond the longest
-context, evidence that can't lift a candidate to the survival of the last node
-worth taking, about 1 / (3 * max_nodes), is not looked at. The tree grows best-first
-by survival. All arithmetic is in IEEE doubles and in the order written here, so
-that the C++ gives the same bits.
+Evidence that can't lift a candidate to the survival of the last node worth taking, about 1 / (3 * max_nodes), is not
+looked at, but for the longest context. All arithmetic is in the order written here, for the same bits as in C++.
 """
-
-from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from draftd.reference import presets
+from draftd.reference.candidates import Candidates, Counted
+from draftd.reference.evidence import Context, Index, SegmentSet, live_contexts, longest, sealed_contexts, trusts
+from draftd.reference.model import Lesson, Model
+from draftd.reference.pairs import RecentPairs
 from draftd.reference.policy import Policy, Preset
 
-LEVELS = 4
-FOLLOWERS = 12
-WIDEST = 64
 MOST_CERTAIN = 0.999
-REACH_EVERY, REACH_SAMPLES = 4, 4
-CORPUS = 3  # source codes
-FILL = 4
+"""No continuation is certain: keeps deep nodes below their ancestors."""
 
+FILL_SURVIVAL = 0.2
+"""Frequent tokens are worth their time only where a node is likely to be reached."""
 
-class Level(Protocol):
-    """One distinct set of occurrences of a suffix; see draftd.reference.index."""
-
-    @property
-    def length(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def distinct(self) -> int: ...
-    @property
-    def continuations(self) -> list[tuple[int, int, int]]: ...
-
-
-class Index(Protocol):
-    """What drafting asks of live text; see draftd.reference.index."""
-
-    def match(self, context: Sequence[int]) -> Sequence[Level]: ...
-
-
-class Occurrence(Protocol):
-    """A place in sealed text where a suffix of the request's text occurs; see draftd.reference.segment."""
-
-    @property
-    def length(self) -> int: ...
-    @property
-    def age(self) -> int: ...
-    def follows(self, path: Sequence[int]) -> bool: ...
-    def follower(self, depth: int) -> int | None: ...
-
-
-class SegmentSet(Protocol):
-    """What drafting asks of sealed text."""
-
-    def nearest(self, context: Sequence[int]) -> Sequence[Occurrence]: ...
-    def longest(self, context: Sequence[int]) -> int: ...
-
-
-class Counted(Protocol):
-    """Text whose frequent tokens fill nodes."""
-
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def distinct_tokens(self) -> int: ...
-    def frequent_tokens(self) -> list[tuple[int, int]]: ...
+PAIRS_WORTH = 0.25
+"""The blend thinks too little of what contexts don't know: a quarter of that is enough for pairs."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +35,13 @@ class Wish:
     """What one request of a batch wants."""
 
     text: Sequence[int]
+    prompt: int = 0  # its tokens
     live: Sequence[tuple[int, Index]] = ()  # (source code, index), own text first
     sealed: Sequence[tuple[int, SegmentSet]] = ()
     fill: Counted | None = None
+    own_pairs: RecentPairs = field(default_factory=RecentPairs)
+    history_pairs: Sequence[RecentPairs] = ()  # the first that knows a token speaks for all
+    model: Model = field(default_factory=Model)  # of Preset.LEARNED
     stop_ids: Sequence[int] = ()
     vocabulary: int = 2**31 - 1
     max_nodes: int = 0
@@ -101,6 +51,10 @@ class Wish:
     @property
     def max_breadth(self) -> int:
         return 1 if self.chain else self.policy.max_breadth
+
+    @property
+    def learned(self) -> bool:
+        return self.policy.preset == Preset.LEARNED
 
 
 @dataclass
@@ -117,96 +71,6 @@ class Tree:
         return [] if node < 0 else [*self.path(self.parents[node]), self.tokens[node]]
 
 
-def trusts(sealed: Sequence[tuple[int, SegmentSet]], text: Sequence[int]) -> list[float]:
-    """By how much the contexts of each source count as shorter: 1 but for corpora that fit the text less than others.
-
-    A corpus's reach is its mean match length at the last four positions that are multiples of four."""
-    newest = len(text) // REACH_EVERY
-    positions = [sample * REACH_EVERY for sample in range(max(1, newest - REACH_SAMPLES + 1), newest + 1)]
-    reaches = [
-        sum(segments.longest(text[:position]) for position in positions) / REACH_SAMPLES if code == CORPUS else None
-        for code, segments in sealed
-    ]
-    furthest = max((reach for reach in reaches if reach is not None), default=0.0)
-    shares = [1.0 if reach is None else (1.0 + reach) / (1.0 + furthest) for reach in reaches]
-    return [share * share for share in shares]
-
-
-@dataclass(frozen=True)
-class Context:
-    """What follows one suffix of a node's text in one source."""
-
-    source: int
-    length: float  # in tokens, times the trust in its source
-    total: int
-    continuations: Sequence[tuple[int, int, int]]  # (token, count, recency): most frequent first, then most recent
-
-    @property
-    def distinct(self) -> int:
-        return len(self.continuations)
-
-
-def live_contexts(code: int, index: Index, text: Sequence[int]) -> list[Context]:
-    """Of one live source, longest first."""
-    return [
-        Context(code, float(level.length), level.total, level.continuations)
-        for level in index.match(text)
-        if level.length > 0
-    ]
-
-
-def sealed_contexts(code: int, nearest: Sequence[Occurrence], trust: float, path: Sequence[int]) -> list[Context]:
-    """Of one sealed source, longest first: each with the occurrences that are as long or longer."""
-    agreeing = [occurrence for occurrence in nearest if occurrence.follows(path)]
-    contexts = []
-    for length in sorted({occurrence.length for occurrence in agreeing}, reverse=True):
-        counts: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for occurrence in agreeing:
-            token = occurrence.follower(len(path))
-            if occurrence.length >= length and token is not None:
-                counts[token] = counts.get(token, 0) + 1
-                last[token] = max(last.get(token, 0), occurrence.age)
-        continuations = [(token, count, last[token]) for token, count in counts.items()]
-        continuations.sort(key=lambda follower: (-follower[1], -follower[2]))
-        contexts.append(Context(code, (length + len(path)) * trust, sum(counts.values()), continuations))
-    return contexts
-
-
-def gather(contexts: Sequence[Context]) -> list[Context]:
-    """The longest with 1 to 64 followers; ties in the order of the sources."""
-    telling = [context for context in contexts if 1 <= context.distinct <= WIDEST]
-    return sorted(telling, key=lambda context: -context.length)[:LEVELS]
-
-
-def score(
-    evidence: Sequence[Context], fill: Counted | None, worthwhile: float, survival: float
-) -> dict[int, tuple[float, int]]:
-    """Candidates of a node of that survival, in the order first seen: token -> (probability, source code)."""
-    candidates: dict[int, tuple[float, int]] = {}
-
-    def promise(token: int, source: int, probability: float) -> None:
-        before, first_source = candidates.get(token, (0.0, source))
-        candidates[token] = (before + probability, first_source)
-
-    unclaimed = 1.0
-    for number, context in enumerate(evidence):
-        if number > 0 and survival * unclaimed < worthwhile:
-            break
-        length, total = context.length, float(context.total)
-        escape = context.distinct / (1.0 + length / 16.0)
-        confidence = total / (total + escape) * (length / (length + 1.0))
-        weight = unclaimed * confidence / total
-        for token, count, _last in context.continuations[:FOLLOWERS]:
-            promise(token, context.source, weight * count)
-        unclaimed *= 1.0 - confidence
-    if fill is not None and fill.tokens > 0 and survival * unclaimed >= worthwhile:
-        weight = unclaimed / float(fill.tokens + fill.distinct_tokens)
-        for token, count in fill.frequent_tokens():
-            promise(token, FILL, weight * count)
-    return candidates
-
-
 class Growth:
     """One tree while it grows."""
 
@@ -214,64 +78,113 @@ class Growth:
         self.wish = wish
         self.min_survival = max(min_survival, wish.policy.min_survival)
         self.tree = Tree()
+        self.lesson = Lesson()
         self.cut_by_threshold = False
         self._proposed = 0
-        self._heap: list[tuple[float, int, int, int, int]] = []  # (-survival, order, token, parent, source)
-        if wish.policy.preset != Preset.LEARNED:
+        self._heap: list[tuple[float, int, int, int, int]] = []  # (-raw survival, order, token, parent, source)
+        self._best = 1.0
+        if not wish.learned:
             self._propose_plan(presets.draw_up(wish, self.min_survival))
         elif wish.max_nodes > 0:
             nearest = [(code, segments.nearest(wish.text)) for code, segments in wish.sealed]
             self._sealed = list(zip(nearest, trusts(wish.sealed, wish.text), strict=True))
-            self._expand(-1, 1.0)
+            self._expand(-1, 1.0, 1.0)
 
     def best(self) -> float | None:
         """Survival of the likeliest node that could be taken next; None when the tree is done."""
-        return -self._heap[0][0] if self._heap and len(self.tree.tokens) < self.wish.max_nodes else None
+        return self._best if self._heap and len(self.tree.tokens) < self.wish.max_nodes else None
 
     def take(self) -> None:
         """Takes the likeliest node into the tree and proposes its continuations."""
         negative, _, token, parent, source = heapq.heappop(self._heap)
+        survival = self._best
         self.tree.tokens.append(token)
         self.tree.parents.append(parent)
-        self.tree.survival.append(-negative)
+        self.tree.survival.append(survival)
         self.tree.source.append(source)
-        if self.wish.policy.preset == Preset.LEARNED and token not in self.wish.stop_ids:
-            self._expand(len(self.tree.tokens) - 1, -negative)
+        if self.wish.learned:
+            self.lesson.raw.append(-negative)
+            self._expand(len(self.tree.tokens) - 1, -negative, survival)
+        else:
+            self._look_ahead()
 
-    def _expand(self, node: int, survival: float) -> None:
-        wish, path = self.wish, self.tree.path(node)
-        if len(path) == wish.policy.max_depth:
-            return
+    def _expand(self, node: int, raw: float, survival: float) -> None:
+        """Proposes the continuations of a node, by its survival before and after it is corrected."""
+        candidates = Candidates()
+        if self._may_go_on(node):
+            self._gather(self.tree.path(node), survival, candidates)
+        described = candidates.described()
+        self.lesson.candidates.append(described)
+        probabilities = [float(probability) for probability in self.wish.model.probabilities(described)]
+        whole = 0.0
+        for probability in probabilities:  # sum() would round once, at the end
+            whole += probability
+        scale = 1.0 / whole if whole > 1.0 else 1.0
+        children = [
+            (raw * min(probability * scale, MOST_CERTAIN), candidate.token, source)
+            for candidate, probability, source in zip(described, probabilities, candidates.sources(), strict=True)
+            if candidate.token < self.wish.vocabulary
+        ]
+        children.sort(key=lambda child: -child[0])
+        for child, token, source in children[: self.wish.max_breadth]:
+            self._propose(child, token, node, source)
+        self._look_ahead()
+
+    def _may_go_on(self, node: int) -> bool:
+        if node < 0:
+            return True
+        tree, wish = self.tree, self.wish
+        last = tree.tokens[node]
+        room = len(tree.tokens) < wish.max_nodes and len(tree.path(node)) < wish.policy.max_depth
+        return room and last not in wish.stop_ids
+
+    def _gather(self, path: list[int], survival: float, candidates: Candidates) -> None:
+        wish = self.wish
+        worthwhile = 1.0 / (3.0 * wish.max_nodes)
+        for number, context in enumerate(longest(self._contexts(path))):
+            if number > 0 and survival * candidates.unclaimed < worthwhile:
+                break
+            candidates.add_context(context)
+        left = survival * candidates.unclaimed
         text = [*wish.text, *path]
-        contexts = [context for code, index in wish.live for context in live_contexts(code, index, text)]
+        if left >= worthwhile * PAIRS_WORTH and text:
+            in_history = (pairs.of(text[-1]) for pairs in wish.history_pairs)
+            first_known = next((followers for followers in in_history if followers), [])
+            for slot, followers in enumerate([wish.own_pairs.of(text[-1]), first_known]):
+                if followers:
+                    candidates.add_pairs(slot, followers)
+        if wish.fill is not None and survival >= FILL_SURVIVAL and left >= worthwhile:
+            candidates.add_frequent(wish.fill)
+
+    def _contexts(self, path: list[int]) -> list[Context]:
+        text = [*self.wish.text, *path]
+        contexts = [
+            context for code, index in self.wish.live for context in live_contexts(code, index, self.wish.prompt, text)
+        ]
         for (code, nearest), trust in self._sealed:
             contexts += sealed_contexts(code, nearest, trust, path)
-        evidence = gather(contexts)
-        worthwhile = 1.0 / (3.0 * wish.max_nodes)
-        candidates = score(evidence, wish.fill, worthwhile, survival)
-        self._propose(
-            node,
-            [
-                (survival * min(probability, MOST_CERTAIN), token, source)
-                for token, (probability, source) in candidates.items()
-                if token < wish.vocabulary
-            ],
-        )
+        return contexts
 
     def _propose_plan(self, plan: presets.Plan) -> None:
         """A preset's nodes compete for the batch's nodes by their survival, as any others."""
         self.cut_by_threshold = plan.cut_by_threshold
-        for order, node in enumerate(plan.by_survival()):
-            heapq.heappush(self._heap, (-node.survival, order, node.token, node.parent, node.source))
+        for node in plan.by_survival():
+            self._propose(node.survival, node.token, node.parent, node.source)
+        self._look_ahead()
 
-    def _propose(self, parent: int, children: list[tuple[float, int, int]]) -> None:
-        """Children as (survival, token, source), in the order first seen: the likeliest may be taken later."""
-        surviving = [child for child in children if child[0] >= self.min_survival]
-        self.cut_by_threshold |= len(surviving) < len(children)
-        surviving.sort(key=lambda child: -child[0])
-        for survival, token, source in surviving[: self.wish.max_breadth]:
-            heapq.heappush(self._heap, (-survival, self._proposed, token, parent, source))
-            self._proposed += 1
+    def _propose(self, raw: float, token: int, parent: int, source: int) -> None:
+        heapq.heappush(self._heap, (-raw, self._proposed, token, parent, source))
+        self._proposed += 1
+
+    def _look_ahead(self) -> None:
+        """What comes next, and whether it may: survival never rises on the way."""
+        if self._heap:
+            raw = -self._heap[0][0]
+            # Rounded, a corrected survival may rise by the last bit.
+            self._best = min(self._best, self.wish.model.survival(raw) if self.wish.learned else raw)
+            if self._best < self.min_survival:
+                self.cut_by_threshold = True
+                self._heap.clear()
 
 
 def draft(wishes: Sequence[Wish], budget: int, min_survival: float = 0.0) -> list[Growth]:

@@ -30,18 +30,20 @@ from draftd.reference.events import (
     Status,
     Tail,
     TailKind,
+    Teach,
 )
 from draftd.reference.figures import Figures
 from draftd.reference.flight import Key
 from draftd.reference.history import History
 from draftd.reference.index import Index
 from draftd.reference.indexing import Entry, Indexing
+from draftd.reference.model import Model
 from draftd.reference.policy import Policy
 from draftd.reference.segment import Segment, SegmentSet
 from draftd.reference.session import Transition, allowed_nodes, apply
 from draftd.reference.texts import Namespace, ShareJob
 
-__all__ = ["Engine", "Index", "Policy", "Segment", "StepColumns"]
+__all__ = ["Engine", "Index", "Model", "Policy", "Segment", "StepColumns"]
 
 BYTES_PER_TOKEN = 64
 """What a token may cost: an opening that could not fit in the memory limit is refused."""
@@ -60,6 +62,8 @@ class Engine(Indexing):
         max_nodes: int,
         indexing_thread: bool,
         in_flight: bool = True,
+        learning: bool = True,
+        priors: Model | None = None,
     ) -> None:
         if indexing_thread:
             raise ValueError("the reference engine has no indexing thread: drive index_slice")
@@ -70,6 +74,8 @@ class Engine(Indexing):
         self._max_nodes = max_nodes
         self._last_seen: dict[int, float] = {}
         self._figures = Figures()
+        self._learning = learning
+        self._start = priors or Model()
 
     def create_namespace(self) -> int:
         self._namespaces.append(Namespace())
@@ -202,9 +208,13 @@ class Engine(Indexing):
         nodes, reason = allowed_nodes(session, asked)
         wish = Wish(
             text=session.text,
+            prompt=session.prompt_length,
             live=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.live(options, entry.reads)],
             sealed=entry.namespace.sealed(options),
             fill=None if options.hide_history else entry.namespace.history.largest_part(),
+            own_pairs=entry.own.pairs,
+            history_pairs=entry.namespace.pairs(options),
+            model=entry.namespace.learned or self._start,
             stop_ids=tuple(options.stop_ids),
             vocabulary=options.vocabulary,
             max_nodes=nodes,
@@ -221,7 +231,8 @@ class Engine(Indexing):
         if entry is None:
             return TailRow(transition.status, reason, detail=transition.detail)
         base = len(entry.session.tokens)
-        delivered = apply(entry.session, Delivered(Tail(base, tuple(tree.tokens), tuple(tree.parents))))
+        tail = Tail(base, tuple(tree.tokens), tuple(tree.parents), growth.lesson)
+        delivered = apply(entry.session, Delivered(tail))
         if delivered.session:
             entry.session = delivered.session
         kind = TailKind.CHAIN if entry.session.options.chain else TailKind.TREE
@@ -241,10 +252,28 @@ class Engine(Indexing):
                 case CountOutcome() if entry:
                     entry.acceptance.add(effect)
                     self._figures.acceptance.add(effect)
+                case Teach() if entry and self._learning:
+                    self._teach(entry.namespace, effect)
                 case CountStaleTail():
                     self._figures.stale_tails += 1
                 case CountIgnoredClose():
                     self._figures.ignored_closes += 1
+
+    def _teach(self, namespace: Namespace, teaching: Teach) -> None:
+        if namespace.learned is None:
+            namespace.learned = self._start.copy()
+        for candidates, followed in teaching.followed:
+            namespace.learned.learn(candidates, followed)
+        for raw, accepted in teaching.fates:
+            namespace.learned.learn_survival(raw, accepted)
+
+    def lessons(self) -> list[tuple[int, int]]:
+        learned = ((number, namespace.learned) for number, namespace in enumerate(self._namespaces))
+        return [(number, model.lessons) for number, model in learned if model]
+
+    def learned(self, namespace: int) -> Model | None:
+        """The model itself, not its bytes."""
+        return self._namespaces[namespace].learned
 
     def expire(self, now: float) -> int:
         oldest = now - self._session_ttl

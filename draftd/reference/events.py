@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from draftd.reference.model import Candidate, Lesson
 from draftd.reference.policy import Policy
 
 ANY_VOCABULARY = 2**31 - 1
@@ -91,6 +92,7 @@ class Tail:
     base: int
     tokens: tuple[int, ...]
     parents: tuple[int, ...]
+    lesson: Lesson = field(default_factory=Lesson)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,17 @@ class CountOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Teach:
+    """What the namespace's model may learn from a verification."""
+
+    followed: tuple[tuple[Sequence[Candidate], int], ...]
+    """The candidates of the root and of each accepted node, and the token that followed."""
+
+    fates: tuple[tuple[float, bool], ...]
+    """Of each verified node its survival before it was corrected, and whether it was accepted."""
+
+
+@dataclass(frozen=True, slots=True)
 class CountStaleTail:
     """New tokens came with a tail that was not the last one, or not at its place."""
 
@@ -174,4 +187,4 @@ class CountIgnoredClose:
     """A close of an unknown request or of an older opening."""
 
 
-Effect = CutIndex | GrowIndex | ShareText | CountStep | CountOutcome | CountStaleTail | CountIgnoredClose
+Effect = CutIndex | GrowIndex | ShareText | CountStep | CountOutcome | Teach | CountStaleTail | CountIgnoredClose

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from draftd.reference.flight import Flight
 from draftd.reference.index import Index
+from draftd.reference.pairs import RecentPairs
 from draftd.reference.segment import Segment
 
 FIRST_GENERATION = 1
@@ -22,6 +23,7 @@ class Head:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.index = Index()
+        self.pairs = RecentPairs()
         self.documents: list[Document] = []
         self.drained = 0
         self._under_way = False
@@ -33,10 +35,12 @@ class Head:
             self._under_way = True
         self.documents[-1].text += text
         self.index.append(text)
+        self.pairs.add_text(text)
 
     def end_document(self) -> None:
         self._under_way = False
         self.index.end_document()
+        self.pairs.end_document()
 
     def drain(self) -> list[Document]:
         """Whole documents that were not drained before."""
@@ -84,19 +88,22 @@ class History:
         waiting = [(head.generation, head.drain()) for head in (self.frozen, self.head) if head]
         return [(generation, documents) for generation, documents in waiting if documents]
 
-    def heads(self) -> list[Index]:
+    def heads(self) -> list[Head]:
         """Those with text, newest first."""
-        heads = [head.index for head in (self.head, self.frozen) if head]
-        return [index for index in heads if index.tokens]
+        return [head for head in (self.head, self.frozen) if head and head.index.tokens]
 
     def largest_part(self) -> Index | Segment:
         """The newest of equally large ones."""
-        parts: list[Index | Segment] = [*self.heads(), *reversed(self.segments), self.head.index]
+        parts: list[Index | Segment] = [
+            *(head.index for head in self.heads()),
+            *reversed(self.segments),
+            self.head.index,
+        ]
         return max(parts, key=lambda part: part.tokens)
 
     @property
     def tokens(self) -> int:
-        live = sum(head.tokens for head in self.heads())
+        live = sum(head.index.tokens for head in self.heads())
         return live + sum(segment.tokens for segment in self.segments)
 
     @property

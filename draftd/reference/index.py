@@ -62,6 +62,11 @@ class Index:
         return sum(len(document) for document in self._documents)
 
     @property
+    def end(self) -> int:
+        """Position of a token that would be appended now."""
+        return sum(len(document) + 1 for document in self._documents)
+
+    @property
     def documents(self) -> int:
         """Documents that hold at least one token."""
         return sum(1 for document in self._documents if document)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from draftd.reference.policy import Preset
 
 if TYPE_CHECKING:
-    from draftd.reference.draft import Occurrence, Wish
+    from draftd.reference.draft import Wish
+    from draftd.reference.evidence import Occurrence
 
 ROOT = -1
 OWN_TEXT = 0  # source code

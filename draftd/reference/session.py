@@ -30,6 +30,7 @@ from draftd.reference.events import (
     ShareText,
     Status,
     Tail,
+    Teach,
 )
 
 
@@ -157,7 +158,10 @@ def _outcome_effects(before: Session, after: Session, event: Commit) -> tuple[Ef
     if tail is None or not tail.base == event.tail_base == event.start:
         return (CountStaleTail(),)
     verified = _verified_nodes(tail, event)
-    return (CountOutcome(_nodes_per_depth(tail, verified), _accepted_length(tail, verified, after.text[tail.base :])),)
+    tokens = after.text[tail.base :]
+    path = _accepted_path(tail, verified, tokens)
+    outcome = CountOutcome(_nodes_per_depth(tail, verified), len(path))
+    return (outcome, _teaching(tail, verified, path, tokens)) if tail.lesson.candidates else (outcome,)
 
 
 def _verified_nodes(tail: Tail, event: Commit) -> list[bool]:
@@ -180,20 +184,26 @@ def _nodes_per_depth(tail: Tail, verified: list[bool]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _accepted_length(tail: Tail, verified: list[bool], tokens: tuple[int, ...]) -> int:
-    """Length of the path from the root through verified nodes that `tokens` follow."""
-    node = -1
-    for length, token in enumerate(tokens):
+def _accepted_path(tail: Tail, verified: list[bool], tokens: tuple[int, ...]) -> list[int]:
+    """The path from the root through verified nodes that `tokens` follow."""
+    path: list[int] = []
+    for token in tokens:
         children = (
             child
             for child, parent in enumerate(tail.parents)
-            if parent == node and tail.tokens[child] == token and verified[child]
+            if parent == (path[-1] if path else -1) and tail.tokens[child] == token and verified[child]
         )
         child = next(children, None)
         if child is None:
-            return length
-        node = child
-    return len(tokens)
+            break
+        path.append(child)
+    return path
+
+
+def _teaching(tail: Tail, verified: list[bool], path: list[int], tokens: tuple[int, ...]) -> Teach:
+    places = [tail.lesson.candidates[node + 1] for node in (-1, *path)]
+    fates = [(raw, node in path) for node, raw in enumerate(tail.lesson.raw) if verified[node]]
+    return Teach(tuple(zip(places, tokens, strict=False)), tuple(fates))
 
 
 def _close(session: Session | None, event: Close) -> Transition:

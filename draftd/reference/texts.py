@@ -7,6 +7,8 @@ from draftd.reference.events import Options, Source
 from draftd.reference.flight import Flight
 from draftd.reference.history import History
 from draftd.reference.index import Index
+from draftd.reference.model import Model
+from draftd.reference.pairs import RecentPairs
 from draftd.reference.segment import SegmentSet
 
 
@@ -15,8 +17,12 @@ class OwnText:
 
     def __init__(self) -> None:
         self._text: list[int] = []
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._indexed = 0
         self.index = Index()
+        self.pairs = RecentPairs()
 
     def grow(self, text: Sequence[int]) -> None:
         self._text += text
@@ -25,8 +31,7 @@ class OwnText:
         """The first `length` tokens remain. An index only grows, so it may have to begin anew."""
         self._text = self._text[:length]
         if self._indexed > length:
-            self._indexed = 0
-            self.index = Index()
+            self._begin_anew()
 
     @property
     def unindexed(self) -> int:
@@ -41,6 +46,7 @@ class OwnText:
         """Indexes up to `most` tokens; returns how many it were."""
         some = self._text[self._indexed : self._indexed + most]
         self.index.append(some)
+        self.pairs.add_text(some)
         self._indexed += len(some)
         return len(some)
 
@@ -52,14 +58,16 @@ class Namespace:
         self.history = History()
         self.groups: dict[str, History] = {}
         self.corpora: dict[int, SegmentSet] = {}
+        self.learned: Model | None = None
+        """None: nothing yet."""
 
     def live(self, options: Options, reads: Callable[[Flight], bool]) -> list[tuple[int, Index]]:
         """Live text that a request reads besides its own; of equally long matches the earlier source's comes first."""
-        return [
-            (source, index)
-            for source, history in self._readable(options)
-            for index in [*history.heads(), *([history.flight.index] if reads(history.flight) else [])]
-        ]
+        texts: list[tuple[int, Index]] = []
+        for source, history in self._readable(options):
+            texts += [(source, head.index) for head in history.heads()]
+            texts += [(source, history.flight.index)] if reads(history.flight) else []
+        return texts
 
     def sealed(self, options: Options) -> list[tuple[int, SegmentSet]]:
         """Sealed text that it reads."""
@@ -74,6 +82,10 @@ class Namespace:
             if options.corpora is None or number in options.corpora
         ]
         return histories + corpora
+
+    def pairs(self, options: Options) -> list[RecentPairs]:
+        """Of the live text of histories."""
+        return [head.pairs for _, history in self._readable(options) for head in history.heads()]
 
     def _readable(self, options: Options) -> list[tuple[Source, History]]:
         if options.hide_history:

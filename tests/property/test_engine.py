@@ -11,6 +11,7 @@ from draftd import native
 from draftd.reference import engine as reference
 from draftd.reference.events import Share, Status
 from draftd.reference.policy import Preset
+from tests.property.models import assert_equal, native_model, random_model
 from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
 from tests.segments import sealed
 
@@ -152,6 +153,8 @@ class EnginesAgree(RuleBasedStateMachine):
         prompts=st.lists(prompts(), min_size=4, max_size=4),
         options=st.lists(options(), min_size=4, max_size=4),
         documents=st.lists(prompts(), max_size=3),
+        learning=st.sampled_from([True, True, True, False]),
+        priors=st.none() | st.integers(0, 2**32 - 1),
     )
     def start(
         self,
@@ -159,9 +162,14 @@ class EnginesAgree(RuleBasedStateMachine):
         prompts: list[list[int]],
         options: list[dict[str, Any]],
         documents: list[list[int]],
+        learning: bool,
+        priors: int | None,
     ) -> None:
-        self.native = native.Engine(SESSION_TTL, AMPLE, AMPLE, max_nodes, indexing_thread=False)
-        self.twin = reference.Engine(SESSION_TTL, AMPLE, AMPLE, max_nodes, indexing_thread=False)
+        limits = (SESSION_TTL, AMPLE, AMPLE, max_nodes)
+        said = {"indexing_thread": False, "learning": learning}
+        model = random_model(priors) if priors is not None else None
+        self.native = native.Engine(*limits, **said, priors=native_model(model).save() if model else b"")
+        self.twin = reference.Engine(*limits, **said, priors=model)
         self.mirrors: dict[Key, Mirror] = {}
         self.now = 0.0
         for namespace in range(2):
@@ -290,6 +298,16 @@ class EnginesAgree(RuleBasedStateMachine):
     @invariant()
     def figures_agree(self) -> None:
         assert figures(self.native) == figures(self.twin)
+
+    @invariant()
+    def lessons_agree(self) -> None:
+        assert self.native.lessons() == self.twin.lessons()
+
+    def teardown(self) -> None:
+        for namespace, _ in self.twin.lessons():
+            learned = self.twin.learned(namespace)
+            assert learned is not None
+            assert_equal(native.Model.load(self.native.learned(namespace)), learned)
 
 
 def figures(engine: Any) -> dict[str, Any]:
