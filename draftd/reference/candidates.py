@@ -31,9 +31,6 @@ MOST = 20
 FOLLOWERS = 8
 """Of a context, the likeliest."""
 
-FILL = 4
-"""Source code of frequent tokens."""
-
 PAIRS = cells.LEVELS
 CONSTANT = BLEND + 1
 """Inputs of the model, behind those of the contexts."""
@@ -125,7 +122,7 @@ class Candidates:
         weight = self.unclaimed / float(text.tokens + text.distinct_tokens) if text.tokens else 0.0
         for rank, (token, count) in enumerate(text.frequent_tokens()):
             fresh = token not in self._known
-            known = self._find(token, FILL, Proposer.FREQUENT)
+            known = self._find(token, Source.FILL, Proposer.FREQUENT)
             if known is None:
                 return
             known.claim += weight * count

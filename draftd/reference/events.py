@@ -52,6 +52,7 @@ class Source(IntEnum):
     SHARED_HISTORY = 1
     GROUP_HISTORY = 2
     CORPUS = 3
+    FILL = 4
 
 
 class Share(IntEnum):

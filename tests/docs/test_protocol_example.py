@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from draftd.config import EngineSettings
+from draftd.config import DraftingSettings, EngineSettings
 from draftd.engine import Engine
 from draftd.wire import (
     ALL_VERIFIED,
@@ -83,7 +83,7 @@ def test_the_printed_reply_is_the_message_it_describes() -> None:
                 node_end=column("<u4", 3),
                 tokens=column("<i4", 10, 20, 30),
                 parents=column("<i2", -1, 0, 1),
-                survival=bytes.fromhex("0775d03e da05843e 231d3d3e"),
+                survival=bytes.fromhex("c84faa3e 99f2163e ca616e3d"),
                 source=bytes([Source.OWN_TEXT] * 3),
             ),
             core_micros=9,
@@ -94,7 +94,7 @@ def test_the_printed_reply_is_the_message_it_describes() -> None:
 
 def test_a_drafter_gives_the_tail_that_is_printed() -> None:
     request, reply = Frame.FromString(printed("request")), Frame.FromString(printed("reply"))
-    engine = Engine(EngineSettings())
+    engine = Engine(EngineSettings(), DraftingSettings(priors="none"))
     try:
         engine.handle(Frame(hello=Hello(protocol=1, incarnation=request.step.verifier)).SerializeToString())
         answer = Frame.FromString(engine.handle(request.SerializeToString()).reply)

@@ -5,7 +5,7 @@ from enum import IntEnum
 import pytest
 
 from draftd import wire
-from draftd.reference import draft, events, policy
+from draftd.reference import events, policy
 
 
 @pytest.mark.parametrize("enum", ["Status", "Reason", "TailKind", "Source", "Share"])
@@ -23,5 +23,3 @@ def test_the_numbers_with_a_meaning_are_those_of_the_wire() -> None:
     assert events.NO_TAIL == wire.NO_TAIL
     assert events.ALL_NODES == wire.ALL_VERIFIED
     assert events.BY_BITMAP == wire.BITMAP_VERIFIED
-    assert draft.FILL == wire.Source.FILL
-    assert draft.CORPUS == wire.Source.CORPUS
