@@ -32,6 +32,7 @@ MOST_DOCUMENTS = 2000  # of the corpus, before it begins anew
 DOCUMENTS = 40  # of one load
 REQUESTS = 80  # that finish in one point, at most
 TOKENS = 50  # of a document or an output
+TAUGHT_FROM = 25  # an output comes in two steps, so that the second tells what became of a draft, and is a lesson
 # Small, so that histories seal and merge all the time.
 SETTINGS = {"HISTORY__FLUSH_SECONDS": "0.05", "HISTORY__SEAL_TOKENS": "1000"}
 
@@ -151,7 +152,7 @@ class Points:
         return Change(lambda: self._server.import_(archive), {**self._corpora, **moved}, loads=0.15, whole=True)
 
     def _history(self) -> Change:
-        """Requests finish, and the history is written, sealed and merged."""
+        """Requests finish, and the history is written, sealed and merged; what they taught is written beside it."""
 
         def call() -> None:
             with Client(self._server.endpoint, Namespace(TENANT), verifier="bench", deadline=1) as client:
@@ -160,7 +161,8 @@ class Points:
                         raise ServerDied("it serves no more")
                     label = f"request-{next(self._numbers)}"
                     request = client.open(label, [1], wait=True)
-                    client.step({request: tokens_of(label)})
+                    client.step({request: tokens_of(label)[:TAUGHT_FROM]})
+                    client.step({request: tokens_of(label)[TAUGHT_FROM:]})
                     self._finished.append(label)
                     request.close()
 
