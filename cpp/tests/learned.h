@@ -1,6 +1,7 @@
 // Lessons for tests of models.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -25,9 +26,9 @@ inline Candidate random_candidate(std::mt19937& random, Token token) {
 }
 
 inline float probability(const Model& model, const Candidate& candidate) {
-  float probability = 0;
-  model.probabilities({&candidate, 1}, {&probability, 1});
-  return probability;
+  std::array<float, 4> probabilities{};
+  model.probabilities({&candidate, 1}, probabilities);
+  return probabilities[0];
 }
 
 // The model after so many lessons; other seeds, other lessons.

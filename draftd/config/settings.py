@@ -96,7 +96,7 @@ class DraftingSettings(Section):
         "on nothing but text.",
     )
     priors: Literal["shipped", "none"] | Path = Field(
-        default="none",
+        default="shipped",
         description="What namespaces start with: shipped, learned elsewhere; none, set by hand; or a file that "
         "bench/train_priors.py wrote.",
     )
