@@ -111,7 +111,7 @@ package: $(VENV)/created.stamp
 	@rm -rf build/package
 	@"$(PYTHON)" -m venv build/package
 	@build/package/bin/python -m pip install -qq --disable-pip-version-check --config-settings=build-dir=build/package/tree .
-	@cd build/package && bin/draftd config >/dev/null && bin/python -c 'from draftd.client import Client, Namespace'
+	@cd build/package && bin/draftd config >/dev/null && bin/python -c 'from draftd.client import Client, Namespace; from draftd.priors import read_priors; read_priors("shipped")'
 
 # Needs Debian's clang-16 and libclang-rt-16-dev.
 FUZZ_SECONDS ?= 60
