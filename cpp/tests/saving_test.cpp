@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(only_cells_that_learned_take_room) {
   const std::size_t untaught = Model().save().size();
   BOOST_CHECK_LT(untaught, 20'000U);
   BOOST_CHECK_GT(taught(1, 10).save().size(), untaught);
-  BOOST_CHECK_LE(taught(1, 10).save().size(), untaught + 10 * 5 * 7 * 10);
+  BOOST_CHECK_LE(taught(1, 10).save().size(), untaught + std::size_t{10} * 5 * 7 * 10);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_cut_or_changed_is_refused) {
