@@ -29,6 +29,9 @@ FILL_SURVIVAL = 0.2
 PAIRS_WORTH = 0.25
 """The blend thinks too little of what contexts don't know: a quarter of that is enough for pairs."""
 
+LIKELIEST_SHARE = 0.5
+"""Of what is left no candidate gets more than half, mostly."""
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -87,7 +90,7 @@ class Growth:
             self._propose_plan(presets.draw_up(wish, self.min_survival))
         elif wish.max_nodes > 0:
             nearest = [(code, segments.nearest(wish.text)) for code, segments in wish.sealed]
-            self._sealed = list(zip(nearest, trusts(wish.sealed, wish.text), strict=True))
+            self._sealed = list(zip(nearest, trusts(wish.sealed, wish.live, wish.text), strict=True))
             self._expand(-1, 1.0, 1.0)
 
     def best(self) -> float | None:
@@ -112,7 +115,7 @@ class Growth:
         """Proposes the continuations of a node, by its survival before and after it is corrected."""
         candidates = Candidates()
         if self._may_go_on(node):
-            self._gather(self.tree.path(node), survival, candidates)
+            self._gather(self.tree.path(node), raw, survival, candidates)
         described = candidates.described()
         self.lesson.candidates.append(described)
         probabilities = [float(probability) for probability in self.wish.model.probabilities(described)]
@@ -138,23 +141,34 @@ class Growth:
         room = len(tree.tokens) < wish.max_nodes and len(tree.path(node)) < wish.policy.max_depth
         return room and last not in wish.stop_ids
 
-    def _gather(self, path: list[int], survival: float, candidates: Candidates) -> None:
+    def _gather(self, path: list[int], raw: float, survival: float, candidates: Candidates) -> None:
         wish = self.wish
-        worthwhile = 1.0 / (3.0 * wish.max_nodes)
+        worthwhile, least = 1.0 / (3.0 * wish.max_nodes), self._least()
+
+        def still_open(share: float) -> bool:
+            """Whether what the contexts leave could still become a node of the tree."""
+            left = candidates.unclaimed
+            return survival * left >= worthwhile * share and raw * left * LIKELIEST_SHARE >= least * share
+
         for number, context in enumerate(longest(self._contexts(path))):
-            if number > 0 and survival * candidates.unclaimed < worthwhile:
+            if number > 0 and not still_open(1.0):
                 break
             candidates.add_context(context)
-        left = survival * candidates.unclaimed
         text = [*wish.text, *path]
-        if left >= worthwhile * PAIRS_WORTH and text:
+        if text and still_open(PAIRS_WORTH):
             in_history = (pairs.of(text[-1]) for pairs in wish.history_pairs)
             first_known = next((followers for followers in in_history if followers), [])
             for slot, followers in enumerate([wish.own_pairs.of(text[-1]), first_known]):
                 if followers:
                     candidates.add_pairs(slot, followers)
-        if wish.fill is not None and survival >= FILL_SURVIVAL and left >= worthwhile:
+        if wish.fill is not None and survival >= FILL_SURVIVAL and still_open(1.0):
             candidates.add_frequent(wish.fill)
+
+    def _least(self) -> float:
+        """What is no likelier than this would not be taken, before it is corrected."""
+        room = self.wish.max_nodes - len(self.tree.tokens)
+        likeliest = sorted((-negative for negative, *_ in self._heap), reverse=True)[:room]
+        return likeliest[-1] if len(likeliest) == room else 0.0
 
     def _contexts(self, path: list[int]) -> list[Context]:
         text = [*self.wish.text, *path]

@@ -16,6 +16,7 @@ WIDEST = 64
 """A context with more different followers says little."""
 
 REACH_EVERY, REACH_SAMPLES = 4, 4
+LIVE_REACH = 2.0
 
 
 class Level(Protocol):
@@ -146,10 +147,13 @@ def longest(contexts: Sequence[Context]) -> list[Context]:
     return sorted(telling, key=lambda context: -context.length)[:LEVELS]
 
 
-def trusts(sealed: Sequence[tuple[int, SegmentSet]], text: Sequence[int]) -> list[float]:
+def trusts(
+    sealed: Sequence[tuple[int, SegmentSet]], live: Sequence[tuple[int, Index]], text: Sequence[int]
+) -> list[float]:
     """By how much the contexts of each source count as shorter: 1 but for corpora that fit the text less than others.
 
-    A corpus's reach is its mean match length at the last four positions that are multiples of four."""
+    A corpus's reach is its mean match length at the last four positions that are multiples of four; live text's is
+    twice the length of its longest match now."""
     newest = len(text) // REACH_EVERY
     positions = [sample * REACH_EVERY for sample in range(max(1, newest - REACH_SAMPLES + 1), newest + 1)]
     reaches = [
@@ -158,6 +162,7 @@ def trusts(sealed: Sequence[tuple[int, SegmentSet]], text: Sequence[int]) -> lis
         else None
         for code, segments in sealed
     ]
-    furthest = max((reach for reach in reaches if reach is not None), default=0.0)
-    shares = [1.0 if reach is None else (1.0 + reach) / (1.0 + furthest) for reach in reaches]
+    matches = [level.length for _code, index in live for level in index.match(text) if level.distinct > 0]
+    furthest = max([LIVE_REACH * max(matches, default=0), *(reach for reach in reaches if reach is not None)])
+    shares = [1.0 if reach is None else min(1.0, (1.0 + reach) / (1.0 + furthest)) for reach in reaches]
     return [share * share for share in shares]

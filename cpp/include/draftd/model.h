@@ -67,7 +67,7 @@ struct ModelTables {
 
 class Model {
  public:
-  // Of one node.
+  // Of one node; a multiple of four.
   static constexpr std::size_t kMostCandidates = 20;
 
   // Knows nothing but a start set by hand.
@@ -78,7 +78,7 @@ class Model {
   ~Model();
 
   // That each candidate is what follows, its node given; one by one, so that the
-  // sum may pass 1. `into` has room for all.
+  // sum may pass 1. `into` has room for the next multiple of four.
   void probabilities(std::span<const Candidate> candidates, std::span<float> into) const;
   // Of a node whose probabilities multiply to `raw`; never falls when `raw` rises.
   double survival(double raw) const;

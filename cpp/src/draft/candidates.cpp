@@ -1,7 +1,5 @@
 #include "draft/candidates.h"
 
-#include <algorithm>
-
 #include "learn/logistic.h"
 
 namespace draftd {
@@ -15,22 +13,31 @@ static_assert(kPairs + 2 == Candidate::kBlend);
 }  // namespace
 
 Candidates::Candidates() {
-  tokens_.fill(-1);
+  tokens_.fill(FourNumbers{-1, -1, -1, -1});
   defaults_[kConstant] = cells::kConstant;
 }
 
+std::uint32_t Candidates::find(Token token) const {
+  FourNumbers found{};  // its number plus one, in one of the four; tokens differ
+  FourNumbers numbers{1, 2, 3, 4};
+  for (std::uint32_t i = 0; i < size_; i += 4) {
+    found |= (tokens_[i / 4] == token) & numbers;
+    numbers += 4;
+  }
+  const std::int32_t number = (found[0] | found[1]) | (found[2] | found[3]);
+  return number == 0 ? size_ : static_cast<std::uint32_t>(number) - 1;
+}
+
 std::uint32_t Candidates::place(Token token, Source source, cells::Proposer proposer) {
-  std::uint32_t number = 0;  // plus one; tokens differ
-  for (std::uint32_t i = 0; i < kMost; ++i) number |= tokens_[i] == token ? i + 1 : 0;
-  if (number != 0) return number - 1;
-  if (size_ == kMost) return kMost;
-  const std::uint32_t fresh = size_++;
-  tokens_[fresh] = token;
-  claims_[fresh] = 0.0;
-  sources_[fresh] = source;
-  standings_[fresh] = {proposer, 0, 0, 0};
-  described_[fresh].cells = defaults_;
-  return fresh;
+  const std::uint32_t at = find(token);
+  if (at < size_ || size_ == kMost) return at;
+  ++size_;
+  tokens_[at / 4][at % 4] = token;
+  sources_[at] = source;
+  standings_[at] = {proposer, 0, 0, 0};
+  described_[at].token = token;
+  described_[at].cells = defaults_;
+  return at;
 }
 
 void Candidates::default_cell(std::size_t input, std::uint32_t cell) {
@@ -56,7 +63,7 @@ void Candidates::add(const Level& level) {
   const std::uint32_t number = cells::context(level.origin, length, level.total);
   const std::uint32_t here = levels_++;
   const std::uint32_t known = size_;  // to longer contexts
-  contexts_[here] = {number, length, level.origin};
+  if (here == 0) longest_ = cells::longest(length, level.origin);
   default_cell(here, cells::missed(number, level.distinct));
   for (std::uint32_t rank = 0; rank < level.ranked; ++rank) {
     const Level::Follower& follower = level.followers[rank];
@@ -99,16 +106,16 @@ void Candidates::add(const Fill& fill) {
 }
 
 std::span<const Candidate> Candidates::described() {
-  for (std::uint32_t i = 0; i < size_; ++i) blends_[i] = stretch(static_cast<float>(claims_[i]));
+  for (std::uint32_t i = 0; i < size_; i += 4) {
+    const Four blends = stretch(Four{static_cast<float>(claims_[i]), static_cast<float>(claims_[i + 1]),
+                                     static_cast<float>(claims_[i + 2]), static_cast<float>(claims_[i + 3])});
+    for (std::uint32_t j = 0; j < 4; ++j) described_[i + j].blend = blends[j];
+  }
   for (std::uint32_t i = 0; i < size_; ++i) {
     const Standing& standing = standings_[i];
     Candidate& candidate = described_[i];
-    candidate.token = tokens_[i];
-    candidate.blend = blends_[i];
     candidate.agreement = static_cast<std::uint16_t>(cells::agreement(standing.first, standing.knowing, levels_));
-    candidate.standing = static_cast<std::uint16_t>(
-        levels_ == 0 ? cells::standing(standing.proposer)
-                     : cells::standing(standing.proposer, contexts_[0].length, contexts_[0].origin, standing.state));
+    candidate.standing = static_cast<std::uint16_t>(cells::standing(standing.proposer, longest_, standing.state));
   }
   return {described_.data(), size_};
 }

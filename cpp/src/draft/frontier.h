@@ -26,6 +26,9 @@ class Frontier {
   bool empty() const { return first_ == proposals_.size(); }
   const Proposal& best() const { return proposals_[first_]; }
 
+  // What is no likelier than this would not be taken.
+  double least() const { return proposals_.size() - first_ == room_ && !empty() ? proposals_.back().survival : 0.0; }
+
   // Takes the best out; one fewer can be taken afterwards.
   Proposal pop() {
     --room_;

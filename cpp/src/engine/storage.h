@@ -124,7 +124,8 @@ struct Retired {
 struct Fit {
   SealedSource* source;
   const Reach* reach;
-  std::uint32_t corpora;  // that follow, this one included, of the same request
+  std::uint32_t corpora;     // that follow, this one included, of the same request
+  std::uint32_t live_match;  // longest match of that request's live text
 };
 
 struct Engine::Storage {
@@ -214,7 +215,7 @@ struct Engine::Storage {
   // wishes.cpp
   void begin_batch(std::size_t requests);
   void wish_for(SessionEntry& entry, std::uint32_t nodes);
-  void read_corpora(SessionEntry& entry);
+  void read_corpora(SessionEntry& entry, std::uint32_t live_match);
   void judge_fits();
 
   // upkeep.cpp

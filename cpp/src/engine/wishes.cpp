@@ -24,6 +24,13 @@ Fill fill_of(const History& history) {
   return fill;
 }
 
+// Tokens of the longest match that something followed.
+std::uint32_t longest_followed(const LiveSource& source) {
+  Cursor cursor = source.cursor;
+  while (cursor.length > 0 && source.index->degree(cursor.state) == 0) cursor = source.index->shorter(cursor);
+  return cursor.length;
+}
+
 }  // namespace
 
 void Engine::Storage::begin_batch(std::size_t requests) {
@@ -75,7 +82,9 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
 
   live.push_back({&session.own_index(), Source::kOwnText, own});
   home.each_history(options, read);
-  read_corpora(entry);
+  std::uint32_t live_match = 0;
+  for (std::size_t i = first_live; i < live.size(); ++i) live_match = std::max(live_match, longest_followed(live[i]));
+  read_corpora(entry, live_match);
 
   DraftWish wish;
   wish.text = session.text();
@@ -94,8 +103,8 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   wishes.push_back(wish);
 }
 
-// Corpora that a request may read. How well they fit only matters beside others.
-void Engine::Storage::read_corpora(SessionEntry& entry) {
+// Corpora that a request may read; `live_match` is the longest match of its live text.
+void Engine::Storage::read_corpora(SessionEntry& entry, std::uint32_t live_match) {
   Session& session = entry.session;
   const NamespaceState& home = *namespaces[entry.name_space];
   const std::size_t first = sealed.size();
@@ -106,24 +115,23 @@ void Engine::Storage::read_corpora(SessionEntry& entry) {
   });
 
   const std::size_t count = sealed.size() - first;
-  if (count < 2) return;
   const std::span<const Token> text = session.text();
   const std::span<Reach> reaches = session.reaches({identities.data(), count});
   for (std::size_t i = 0; i < count; ++i) {
     reaches[i].update(static_cast<std::uint32_t>(text.size()), [&](std::uint32_t position, std::uint32_t& length) {
       fit_search.add(*sealed[first + i].segments, text.first(position), length);
     });
-    fits.push_back({&sealed[first + i], &reaches[i], static_cast<std::uint32_t>(count - i)});
+    fits.push_back({&sealed[first + i], &reaches[i], static_cast<std::uint32_t>(count - i), live_match});
   }
 }
 
-// Trusts each corpus by how far it matched lately, beside the one of the same
-// request that matched furthest.
+// Trusts each corpus by how far it matched lately, beside whatever the same
+// request has that matches furthest.
 void Engine::Storage::judge_fits() {
   fit_search.run();
   for (std::size_t first = 0; first < fits.size(); first += fits[first].corpora) {
     const std::span<Fit> beside(fits.data() + first, fits[first].corpora);
-    double furthest = 0;
+    double furthest = kLiveReach * beside[0].live_match;
     for (const Fit& fit : beside) furthest = std::max(furthest, fit.reach->mean());
     for (const Fit& fit : beside) fit.source->trust = trust(fit.reach->mean(), furthest);
   }

@@ -89,12 +89,14 @@ inline std::uint32_t agreement(std::uint32_t first, std::uint32_t knowing, std::
 }
 // Who proposed a candidate.
 enum class Proposer : std::uint32_t { kContext, kPairs, kFrequent };
-// How it stands at the longest context: 0 absent, 1 present, 2 the likeliest.
-inline std::uint32_t standing(Proposer proposer, std::uint32_t length, Origin origin, std::uint32_t state) {
-  return static_cast<std::uint32_t>(proposer) * (kStandings / 3) + 1 +
-         (length_class(length) * kOrigins + static_cast<std::uint32_t>(origin)) * 3 + state;
+// The kind of the longest context; 0: there is none.
+inline std::uint32_t longest(std::uint32_t length, Origin origin) {
+  return 1 + length_class(length) * kOrigins + static_cast<std::uint32_t>(origin);
 }
-// Where there is no context.
-inline std::uint32_t standing(Proposer proposer) { return static_cast<std::uint32_t>(proposer) * (kStandings / 3); }
+// How it stands at the longest context: 0 absent, 1 present, 2 the likeliest.
+inline std::uint32_t standing(Proposer proposer, std::uint32_t longest, std::uint32_t state) {
+  const std::uint32_t at = longest == 0 ? 0 : 1 + (longest - 1) * 3 + state;
+  return static_cast<std::uint32_t>(proposer) * (kStandings / 3) + at;
+}
 
 }  // namespace draftd::cells

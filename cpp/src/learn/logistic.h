@@ -1,19 +1,28 @@
-// Logits and back, by polynomials: a third of the standard library's time, and
-// the same bits on every machine and in the twin.
+// Logits and back, four at a time, by polynomials: a fraction of the standard
+// library's time, and the same bits on every machine and in the twin.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 
 namespace draftd {
 
+// As wide as every machine has it; compilers turn it into SSE2 or NEON.
+using Four = float __attribute__((vector_size(16)));
+using FourNumbers = std::int32_t __attribute__((vector_size(16)));
+
+inline Four all(float value) { return Four{value, value, value, value}; }
+inline Four clamp(Four value, float least, float most) {
+  value = value < all(least) ? all(least) : value;
+  return value > all(most) ? all(most) : value;
+}
+
 // Within 7e-6, exact for powers of two; for positive normal numbers.
-inline float log2_near(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const float exponent = static_cast<float>(static_cast<std::int32_t>(bits >> 23) - 127);
-  const float f = std::bit_cast<float>((bits & 0x7FFFFF) | 0x3F800000) - 1.0F;
-  float g = 0.026273051F;
+inline Four log2_near(Four value) {
+  const auto bits = std::bit_cast<FourNumbers>(value);
+  const Four exponent = __builtin_convertvector((bits >> 23) - 127, Four);
+  const Four f = std::bit_cast<Four>((bits & 0x7FFFFF) | 0x3F800000) - 1.0F;
+  Four g = all(0.026273051F);
   g = g * f + -0.098387614F;
   g = g * f + 0.184862226F;
   g = g * f + -0.276728332F;
@@ -22,25 +31,28 @@ inline float log2_near(float value) {
 }
 
 // Within 5e-7 of the value, exact for integers; for -100 to 100.
-inline float exp2_near(float value) {
-  const auto whole = static_cast<std::int32_t>(value + 128.0F) - 128;  // floor
-  const float f = value - static_cast<float>(whole);
-  float g = -0.0018978155F;
+inline Four exp2_near(Four value) {
+  const FourNumbers whole = __builtin_convertvector(value + 128.0F, FourNumbers) - 128;  // floor
+  const Four f = value - __builtin_convertvector(whole, Four);
+  Four g = all(-0.0018978155F);
   g = g * f + -0.0108646285F;
   g = g * f + -0.066679016F;
   g = g * f + -0.306851149F;
-  const float fraction = 1.0F + (f + f * (1.0F - f) * g);
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(fraction) + (static_cast<std::uint32_t>(whole) << 23));
+  const Four fraction = 1.0F + (f + f * (1.0F - f) * g);
+  return std::bit_cast<Four>(std::bit_cast<FourNumbers>(fraction) + (whole << 23));
 }
 
-inline float logit(float probability, float least, float most) {
-  const float p = std::clamp(probability, least, most);
+inline Four logit(Four probability, float least, float most) {
+  const Four p = clamp(probability, least, most);
   return (log2_near(p) - log2_near(1.0F - p)) * 0.693147181F;
 }
+inline float logit(float probability, float least, float most) { return logit(all(probability), least, most)[0]; }
 
 // What the model mixes: no evidence is taken for more certain than this.
-inline float stretch(float probability) { return logit(probability, 0.0005F, 0.9995F); }
+inline Four stretch(Four probability) { return logit(probability, 0.0005F, 0.9995F); }
+inline float stretch(float probability) { return stretch(all(probability))[0]; }
 
-inline float squash(float z) { return 1.0F / (1.0F + exp2_near(std::clamp(z, -20.0F, 20.0F) * -1.44269504F)); }
+inline Four squash(Four z) { return 1.0F / (1.0F + exp2_near(clamp(z, -20.0F, 20.0F) * -1.44269504F)); }
+inline float squash(float z) { return squash(all(z))[0]; }
 
 }  // namespace draftd

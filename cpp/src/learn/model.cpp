@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "learn/logistic.h"
@@ -21,13 +22,20 @@ constexpr float kCorrection = 0.05F;
 constexpr float kKnotsPerLogit = 2.5F;
 constexpr float kLowestLogit = -14;
 
-// Four at a time on any machine, in an order that the twin repeats.
+// In an order that the twin repeats.
 float dot(const Weights& a, const Weights& b, const Weights& inputs) {
-  std::array<float, 4> sums;
-  for (std::size_t i = 0; i < 4; ++i) {
-    sums[i] = (a[i] + b[i]) * inputs[i] + (a[i + 4] + b[i + 4]) * inputs[i + 4];
-  }
+  const Four sums = (a.low + b.low) * inputs.low + (a.high + b.high) * inputs.high;
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
+// Writes up to the next multiple of four.
+void squash_all(std::span<float> values) {
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    Four z;
+    std::memcpy(&z, values.data() + i, sizeof(z));
+    z = squash(z);
+    std::memcpy(values.data() + i, &z, sizeof(z));
+  }
 }
 
 bool counts(std::uint16_t cell) { return cell >= cells::kKnown; }
@@ -56,7 +64,7 @@ float corrected(const Place& place, const std::array<float, kKnots>& correction)
 Model::Model() : storage_(std::make_unique<Storage>()) {
   Storage& s = *storage_;
   start_by_hand(s.counts, s.agreement);
-  s.standing.assign(cells::kStandings, {});
+  s.standing.assign(cells::kStandings, {Four{}, Four{}});
   s.evidence.resize(cells::kCount);
   for (std::uint32_t cell = cells::kKnown; cell < cells::kCount; ++cell) s.weigh(cell);
   s.evidence[cells::kNothing] = 0;
@@ -67,20 +75,21 @@ Model::~Model() = default;
 
 void Model::Storage::weigh(std::uint32_t cell) { evidence[cell] = stretch(counts[cell].hits / counts[cell].trials); }
 
-void Model::Storage::mix(std::span<const Candidate> candidates, std::span<Weights> inputs,
-                         std::span<float> into) const {
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Candidate& candidate = candidates[i];
-    for (std::size_t j = 0; j < Candidate::kInputs; ++j) inputs[i][j] = evidence[candidate.cells[j]];
-    inputs[i][Candidate::kBlend] = candidate.blend;
-    into[i] = dot(agreement[candidate.agreement], standing[candidate.standing], inputs[i]);
-  }
-  for (std::size_t i = 0; i < candidates.size(); ++i) into[i] = squash(into[i]);
+Weights Model::Storage::inputs(const Candidate& candidate) const {
+  const auto& cells = candidate.cells;
+  const float* const of = evidence.data();
+  return {Four{of[cells[0]], of[cells[1]], of[cells[2]], of[cells[3]]},
+          Four{of[cells[4]], candidate.blend, of[cells[6]], of[cells[7]]}};
+}
+
+float Model::Storage::mix(const Candidate& candidate, const Weights& inputs) const {
+  return dot(agreement[candidate.agreement], standing[candidate.standing], inputs);
 }
 
 void Model::probabilities(std::span<const Candidate> candidates, std::span<float> into) const {
-  std::array<Weights, kMostCandidates> inputs;
-  storage_->mix(candidates, inputs, into);
+  const Storage& s = *storage_;
+  for (std::size_t i = 0; i < candidates.size(); ++i) into[i] = s.mix(candidates[i], s.inputs(candidates[i]));
+  squash_all(into.first(candidates.size()));
 }
 
 double Model::survival(double raw) const { return static_cast<double>(corrected(place_of(raw), storage_->correction)); }
@@ -90,18 +99,17 @@ void Model::learn(std::span<const Candidate> candidates, Token followed) {
   ++s.lessons;
   const auto rate = static_cast<float>(kSlowest + kFaster / (1.0 + static_cast<double>(s.lessons) / kSettling));
   std::array<Weights, kMostCandidates> inputs;
-  std::array<float, kMostCandidates> probabilities;
-  s.mix(candidates, inputs, probabilities);
+  std::array<float, kMostCandidates> probabilities{};
+  for (std::size_t i = 0; i < candidates.size(); ++i) inputs[i] = s.inputs(candidates[i]);
+  for (std::size_t i = 0; i < candidates.size(); ++i) probabilities[i] = s.mix(candidates[i], inputs[i]);
+  squash_all(std::span(probabilities).first(candidates.size()));
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const float error = (candidates[i].token == followed ? 1.0F : 0.0F) - probabilities[i];
     if (std::fabs(error) < kLeastError) continue;
     const float step = rate * error;
-    Weights& agreement = s.agreement[candidates[i].agreement];
-    Weights& standing = s.standing[candidates[i].standing];
-    for (std::size_t j = 0; j < Candidate::kInputs; ++j) {
-      const float move = step * inputs[i][j];
-      agreement[j] += move;
-      standing[j] += move;
+    for (Weights* const weights : {&s.agreement[candidates[i].agreement], &s.standing[candidates[i].standing]}) {
+      weights->low += step * inputs[i].low;
+      weights->high += step * inputs[i].high;
     }
   }
 

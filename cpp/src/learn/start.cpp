@@ -44,9 +44,9 @@ void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement) 
   for (std::uint32_t rank = 0; rank < cells::kRanks; ++rank) counts[cells::frequent(rank)] = believing(.01F);
 
   // Most weight on the longest context that has the candidate.
-  agreement.assign(cells::kAgreements, {.05F, .05F, .05F, .15F, .15F, .5F, 0, 0});
+  agreement.assign(cells::kAgreements, {Four{.05F, .05F, .05F, .15F}, Four{.15F, .5F, 0, 0}});
   for (std::uint32_t set = 0; set < cells::kAgreements; ++set) {
-    agreement[set][set / ((cells::kLevels + 1) * (cells::kLevels + 1))] = .45F;
+    agreement[set].low[set / ((cells::kLevels + 1) * (cells::kLevels + 1))] = .45F;
   }
 }
 

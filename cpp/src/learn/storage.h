@@ -8,6 +8,7 @@
 
 #include "draftd/model.h"
 #include "learn/cells.h"
+#include "learn/logistic.h"
 
 namespace draftd {
 
@@ -17,7 +18,12 @@ struct Count {
   float trials;
 };
 
-using Weights = std::array<float, Candidate::kInputs>;
+// A candidate's inputs, or their weights.
+struct Weights {
+  Four low;
+  Four high;
+};
+static_assert(Candidate::kInputs == 8);
 
 // Survival is corrected by adding to its logit; between knots, linearly.
 inline constexpr std::uint32_t kKnots = 72;
@@ -30,8 +36,8 @@ struct Model::Storage {
   std::array<float, kKnots> correction{};
   std::uint64_t lessons = 0;
 
-  // The candidates' inputs and what the model makes of them.
-  void mix(std::span<const Candidate> candidates, std::span<Weights> inputs, std::span<float> into) const;
+  Weights inputs(const Candidate& candidate) const;
+  float mix(const Candidate& candidate, const Weights& inputs) const;  // the logit of its probability
   // Sets the evidence of a cell from its count.
   void weigh(std::uint32_t cell);
 };

@@ -1,6 +1,7 @@
 // What a model knows as plain numbers, and a model made of such numbers.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -27,15 +28,14 @@ void require_weights(const std::vector<float>& values, const std::string& what) 
 }
 
 std::vector<float> flat(const std::vector<Weights>& sets) {
-  std::vector<float> values;
-  values.reserve(sets.size() * Candidate::kInputs);
-  for (const Weights& set : sets) values.insert(values.end(), set.begin(), set.end());
+  std::vector<float> values(sets.size() * Candidate::kInputs);
+  std::memcpy(values.data(), sets.data(), sets.size() * sizeof(Weights));
   return values;
 }
 
 std::vector<Weights> sets_of(const std::vector<float>& values) {
   std::vector<Weights> sets(values.size() / Candidate::kInputs);
-  for (std::size_t i = 0; i < values.size(); ++i) sets[i / Candidate::kInputs][i % Candidate::kInputs] = values[i];
+  std::memcpy(sets.data(), values.data(), sets.size() * sizeof(Weights));
   return sets;
 }
 
