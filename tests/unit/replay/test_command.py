@@ -86,7 +86,7 @@ def test_requests_at_once_give_the_same_drafts_in_every_replay(recording: str, t
     for _ in range(2):
         with in_process("w", corpora={}) as client:
             results.append(replay_file(file, client, ReplayOptions(concurrency=8)))
-    # Of a server only the counts of what was said: it writes histories now and then, and begins the flight anew by that.
+    # A server writes histories now and then, and begins the flight anew by that: of it only what was said is the same.
     with running_server() as server, at_server("w", server.endpoint) as client:
         served = replay_file(file, client, ReplayOptions(concurrency=8))
     assert results[0].drafts_digest == results[1].drafts_digest
