@@ -38,7 +38,9 @@ def test_a_model_is_saved_with_all_its_numbers(seed: int) -> None:
     assert_equal(native.Model.load(native_model(model).save()), model)
 
 
-@given(fates=st.lists(st.tuples(survivals, st.booleans()), max_size=60), asked=st.lists(survivals, min_size=2))
+@given(
+    fates=st.lists(st.tuples(survivals, st.booleans()), max_size=30), asked=st.lists(survivals, min_size=2, max_size=10)
+)
 def test_survival_keeps_the_order_of_what_it_corrects(fates: list[tuple[float, bool]], asked: list[float]) -> None:
     model = Model()
     for raw, accepted in [*fates, *fates]:
