@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftd import native
@@ -32,6 +32,7 @@ def test_the_core_starts_as_its_twin() -> None:
     assert_equal(native.Model(), Model())
 
 
+@settings(max_examples=settings().max_examples // 10)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_model_is_saved_with_all_its_numbers(seed: int) -> None:
     model = random_model(seed)
