@@ -29,8 +29,9 @@ FILL_SURVIVAL = 0.2
 PAIRS_WORTH = 0.25
 """The blend thinks too little of what contexts don't know: a quarter of that is enough for pairs."""
 
-LIKELIEST_SHARE = 0.5
-"""Of what is left no candidate gets more than half, mostly."""
+LIKELIEST_SHARE = 0.0625
+"""Where a sixteenth of what is left would not be among the nodes that the tree still has room for, it is not looked at:
+a quarter less work for 0.6 % of the tokens."""
 
 
 @dataclass(frozen=True)

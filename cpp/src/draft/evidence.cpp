@@ -13,14 +13,13 @@ bool likelier(const Level::Follower& a, const Level::Follower& b) {
 // By how many tokens ago it was seen last. Generations of text told apart by it
 // gain 0.3 % of emitted tokens.
 std::uint32_t recency(bool own, std::uint32_t ago) {
-  if (own) return ago < 200 ? 1 : 0;
-  return ago < 2000 ? 1 : ago < 20000 ? 2 : 0;
+  if (ago < (own ? 200U : 2000U)) return 1;
+  return !own && ago < 20000 ? 2 : 0;
 }
 
 cells::Origin shared_origin(Source source) {
-  return source == Source::kSharedHistory  ? cells::Origin::kHistory
-         : source == Source::kGroupHistory ? cells::Origin::kGroup
-                                           : cells::Origin::kCorpus;
+  if (source == Source::kSharedHistory) return cells::Origin::kHistory;
+  return source == Source::kGroupHistory ? cells::Origin::kGroup : cells::Origin::kCorpus;
 }
 
 // Keeps the likeliest followers of the level, in order.
@@ -111,8 +110,8 @@ bool Contexts::read_live(std::size_t source, Level& level) {
     }
     rank({follower.token, follower.count, follower.last, recency(own, end - follower.last)}, level);
   }
-  level.origin =
-      own ? (latest > prompt_ ? cells::Origin::kOutput : cells::Origin::kPrompt) : shared_origin(level.source);
+  const cells::Origin own_origin = latest > prompt_ ? cells::Origin::kOutput : cells::Origin::kPrompt;
+  level.origin = own ? own_origin : shared_origin(level.source);
   return true;
 }
 

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace draftd::cells {
 
 // Where a context's followers were last seen.
-enum class Origin : std::uint32_t { kPrompt, kOutput, kHistory, kGroup, kCorpus };
+enum class Origin : std::uint8_t { kPrompt, kOutput, kHistory, kGroup, kCorpus };
 
 inline constexpr std::uint32_t kOrigins = 5;
 inline constexpr std::uint32_t kLengths = 10;   // 0, 1, 2, 3, 4, 5-6, 7-9, 10-15, 16-31, 32+ tokens
@@ -22,25 +24,35 @@ inline constexpr std::uint32_t kPairPlaces = 6;
 inline constexpr std::uint32_t kPairWeights = 6;
 inline constexpr std::uint32_t kRanks = 24;  // of frequent tokens
 
-inline std::uint32_t length_class(std::uint32_t tokens) {
-  if (tokens <= 4) return tokens;
-  return tokens <= 6 ? 5 : tokens <= 9 ? 6 : tokens <= 15 ? 7 : tokens <= 31 ? 8 : 9;
+// How many of the bounds a value passes, or reaches.
+template <typename Value, std::size_t kBounds>
+std::uint32_t passed(Value value, const std::array<Value, kBounds>& bounds) {
+  std::uint32_t classes = 0;
+  for (const Value bound : bounds) classes += value > bound ? 1 : 0;
+  return classes;
 }
-inline std::uint32_t total_class(std::uint64_t total) {
-  return total <= 1 ? 0 : total <= 2 ? 1 : total <= 4 ? 2 : total <= 8 ? 3 : total <= 32 ? 4 : 5;
-}
-inline std::uint32_t spread_class(std::uint32_t distinct) {
-  return distinct <= 1 ? 0 : distinct <= 2 ? 1 : distinct <= 4 ? 2 : distinct <= 16 ? 3 : 4;
-}
-// part / whole without the division: whole numbers up to 2^32.
-inline std::uint32_t share_class(std::uint64_t part, std::uint64_t whole) {
-  const std::uint64_t tenfold = part * 10;
-  if (tenfold >= whole * 7) return part == whole ? 6 : tenfold < whole * 9 ? 4 : 5;
-  return tenfold < whole ? 0 : part * 4 < whole ? 1 : part * 2 < whole ? 2 : 3;
+template <typename Value, std::size_t kBounds>
+std::uint32_t reached(Value value, Value whole, const std::array<Value, kBounds>& shares) {
+  std::uint32_t classes = 0;
+  for (const Value share : shares) classes += value >= share * whole ? 1 : 0;
+  return classes;
 }
 
+inline std::uint32_t length_class(std::uint32_t tokens) {
+  return passed(tokens, std::array<std::uint32_t, kLengths - 1>{0, 1, 2, 3, 4, 6, 9, 15, 31});
+}
+inline std::uint32_t total_class(std::uint64_t total) {
+  return passed(total, std::array<std::uint64_t, kTotals - 1>{1, 2, 4, 8, 32});
+}
+inline std::uint32_t spread_class(std::uint32_t distinct) {
+  return passed(distinct, std::array<std::uint32_t, kSpreads - 1>{1, 2, 4, 16});
+}
+// Twentieths, without a division: whole numbers up to 2^32.
+inline std::uint32_t share_class(std::uint64_t part, std::uint64_t whole) {
+  return reached(part * 20, whole, std::array<std::uint64_t, kShares - 1>{2, 5, 10, 14, 18, 20});
+}
 inline std::uint32_t weight_share_class(float share) {
-  return share < .1F ? 0 : share < .25F ? 1 : share < .5F ? 2 : share < .7F ? 3 : share < .9F ? 4 : share < 1 ? 5 : 6;
+  return reached(share, 1.0F, std::array<float, kShares - 1>{.1F, .25F, .5F, .7F, .9F, 1.0F});
 }
 
 // Cells 0 and 1 don't count: no evidence, and a constant.
@@ -88,7 +100,7 @@ inline std::uint32_t agreement(std::uint32_t first, std::uint32_t knowing, std::
   return (first * (kLevels + 1) + knowing) * (kLevels + 1) + contexts;
 }
 // Who proposed a candidate.
-enum class Proposer : std::uint32_t { kContext, kPairs, kFrequent };
+enum class Proposer : std::uint8_t { kContext, kPairs, kFrequent };
 // The kind of the longest context; 0: there is none.
 inline std::uint32_t longest(std::uint32_t length, Origin origin) {
   return 1 + length_class(length) * kOrigins + static_cast<std::uint32_t>(origin);

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <numbers>
 
 namespace draftd {
 
@@ -44,7 +45,7 @@ inline Four exp2_near(Four value) {
 
 inline Four logit(Four probability, float least, float most) {
   const Four p = clamp(probability, least, most);
-  return (log2_near(p) - log2_near(1.0F - p)) * 0.693147181F;
+  return (log2_near(p) - log2_near(1.0F - p)) * std::numbers::ln2_v<float>;
 }
 inline float logit(float probability, float least, float most) { return logit(all(probability), least, most)[0]; }
 
@@ -52,7 +53,9 @@ inline float logit(float probability, float least, float most) { return logit(al
 inline Four stretch(Four probability) { return logit(probability, 0.0005F, 0.9995F); }
 inline float stretch(float probability) { return stretch(all(probability))[0]; }
 
-inline Four squash(Four z) { return 1.0F / (1.0F + exp2_near(clamp(z, -20.0F, 20.0F) * -1.44269504F)); }
+inline Four squash(Four z) {
+  return 1.0F / (1.0F + exp2_near(clamp(z, -20.0F, 20.0F) * -std::numbers::log2e_v<float>));
+}
 inline float squash(float z) { return squash(all(z))[0]; }
 
 }  // namespace draftd
