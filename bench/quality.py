@@ -66,10 +66,11 @@ def configuration_hash() -> str:
 
 def figures_table(rows: Sequence[Row]) -> Table:
     table = Table(title=f"Draft quality, configuration {configuration_hash()}", title_justify="left", show_lines=True)
-    for heading in ("figure", "measured", "at least", "aim", "met"):
+    for heading in ("figure", "measured", "at least", "aim", "met", "configuration"):
         table.add_column(heading)
+    configuration = configuration_hash()
     for row in rows:
-        table.add_row(row.figure, row.measured, row.least, row.aim, MARKS[row.met])
+        table.add_row(row.figure, row.measured, row.least, row.aim, MARKS[row.met], configuration)
     return table
 
 
@@ -97,11 +98,12 @@ WORKLOAD_HEADINGS = ("workload", "budget 16 (best peer)", "budget 8 (best peer)"
 
 def markdown(rows: Sequence[Row], workloads: Sequence[Sequence[str]]) -> str:
     """Both tables, for a README."""
-    lines = ["| figure | measured | at least | aim |", "|---|---|---|---|"]
-    lines += [f"| {row.figure} | {row.measured} | {row.least} | {row.aim} |" for row in rows]
+    configuration = configuration_hash()
+    lines = ["| figure | measured | at least | aim | configuration |", "|---|---|---|---|---|"]
+    lines += [f"| {row.figure} | {row.measured} | {row.least} | {row.aim} | {configuration} |" for row in rows]
     lines += ["", f"| {' | '.join(WORKLOAD_HEADINGS)} |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(cells)} |" for cells in workloads]
-    return "\n".join([*lines, "", f"Configuration {configuration_hash()}.", ""])
+    return "\n".join([*lines, ""])
 
 
 def leave_one_out(traces: Path, cache: Path) -> dict[str, Path]:

@@ -37,7 +37,7 @@ class Evidence:
     count: int
     """How often the token follows it."""
     total: int
-    """How often any token of the same document does."""
+    """How often any token follows there."""
     last: Place | None
     """Where the token followed most recently; None for a fill and for running requests."""
 

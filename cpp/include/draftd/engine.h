@@ -24,7 +24,7 @@ namespace draftd {
 
 struct EngineLimits {
   double session_ttl;       // seconds without a sign of life after which a session goes
-  std::size_t memory;       // bytes of sessions and the heads of histories together
+  std::size_t memory;       // bytes of sessions, of the heads and flights of histories, and of models together
   std::size_t history;      // bytes of one history, its segments included
   std::uint32_t max_nodes;  // per request and step
   bool in_flight = true;    // running requests draft from what others have generated so far

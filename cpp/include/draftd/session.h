@@ -104,7 +104,6 @@ class Session {
   bool stopped() const { return stop_ != kNotStopped; }
   // Prompt and output up to and including the stop id: all that counts.
   std::span<const Token> text() const { return {tokens_.data(), stopped() ? stop_ : tokens_.size()}; }
-  std::size_t prompt() const { return prompt_; }  // its tokens
   std::span<const Token> output() const { return text().subspan(prompt_); }
   std::size_t prompt_length() const { return prompt_; }
   const Acceptance& acceptance() const { return acceptance_; }

@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kPairs = Candidates::kLevels;
 constexpr std::size_t kConstant = Candidate::kBlend + 1;
 static_assert(kPairs + 2 == Candidate::kBlend);
+static_assert(cells::kRanks >= Index::kFrequentTokens);
 
 }  // namespace
 

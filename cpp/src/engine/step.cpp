@@ -106,8 +106,8 @@ Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepCo
 
 void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails) {
   std::span<const DraftNode> tree;
-  Lesson none;
-  Lesson& lesson = reason == Reason::kNotEmpty ? drafter.lesson(wish) : none;
+  no_lesson.clear();
+  Lesson& lesson = reason == Reason::kNotEmpty ? drafter.lesson(wish) : no_lesson;
   if (reason == Reason::kNotEmpty) {
     tree = drafter.tree(wish);
     if (tree.empty()) reason = drafter.empty_because(wish);

@@ -158,6 +158,7 @@ struct Engine::Storage {
   std::vector<Fit> fits;
   NearestSearch fit_search;
   std::vector<Reason> reasons;
+  Lesson no_lesson;  // of a row that wants no draft
 
   // sessions.cpp
   SessionEntry* find(std::uint64_t verifier, std::uint32_t request);

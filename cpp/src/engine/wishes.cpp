@@ -90,7 +90,7 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   wish.text = session.text();
   wish.live = {live.data() + first_live, live.size() - first_live};
   wish.sealed = {sealed.data() + first_sealed, sealed.size() - first_sealed};
-  wish.prompt = static_cast<std::uint32_t>(session.prompt());
+  wish.prompt = static_cast<std::uint32_t>(session.prompt_length());
   wish.own_pairs = &session.own_pairs();
   wish.history_pairs = {pairs.data() + first_pairs, pairs.size() - first_pairs};
   wish.model = &model_of(home);
