@@ -75,6 +75,11 @@ bool same_tree(std::span<const DraftNode> a, std::span<const DraftNode> b) {
   });
 }
 
+void check_below(const DraftNode& node, const DraftNode& above, const DraftWish& wish) {
+  BOOST_CHECK_LE(node.survival, above.survival);
+  BOOST_CHECK(std::find(wish.stop_ids.begin(), wish.stop_ids.end(), above.token) == wish.stop_ids.end());
+}
+
 void check_tree(std::span<const DraftNode> tree, const DraftWish& wish, double min_survival) {
   BOOST_CHECK_LE(tree.size(), wish.max_nodes);
   min_survival = std::max(min_survival, wish.policy.min_survival);
@@ -92,11 +97,7 @@ void check_tree(std::span<const DraftNode> tree, const DraftWish& wish, double m
     BOOST_CHECK_LE(depth[static_cast<int>(i)], wish.policy.max_depth);
     BOOST_CHECK_LE(++children[node.parent], wish.policy.max_breadth);
     if (i > 0) BOOST_CHECK_LE(node.survival, tree[i - 1].survival);
-    if (node.parent >= 0) {
-      const DraftNode& above = tree[static_cast<std::size_t>(node.parent)];
-      BOOST_CHECK_LE(node.survival, above.survival);
-      BOOST_CHECK(std::find(wish.stop_ids.begin(), wish.stop_ids.end(), above.token) == wish.stop_ids.end());
-    }
+    if (node.parent >= 0) check_below(node, tree[static_cast<std::size_t>(node.parent)], wish);
   }
 }
 

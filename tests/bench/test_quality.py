@@ -110,15 +110,15 @@ def test_priors_are_measured_against_none(tmp_path: Path) -> None:
     start, other = tmp_path / "start", tmp_path / "other"
     model = Model()
     start.write_bytes(pack_priors(model.save()))  # what everybody has who has no priors
-    forgetful = Model(
+    contrary = Model(
         hits=model.hits,
         trials=model.trials,
-        agreement=model.agreement / 2,
+        agreement=-model.agreement,
         standing=model.standing,
         correction=model.correction,
         lessons=0,
     )
-    other.write_bytes(pack_priors(forgetful.save()))
+    other.write_bytes(pack_priors(contrary.save()))
     traffic = Traffic([MATHEMATICS], {}, tmp_path, requests=10)
     with Replays() as replays:
         (without,) = priors_on_new_traffic(replays, traffic)

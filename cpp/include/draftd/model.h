@@ -74,7 +74,7 @@ class Model {
   Model();
   // Throws std::invalid_argument for numbers that no model has.
   explicit Model(const ModelTables& tables);
-  Model(const Model&);
+  Model(const Model& other);
   ~Model();
 
   // That each candidate is what follows, its node given; one by one, so that the

@@ -75,7 +75,8 @@ void Candidates::add(const Level& level) {
     if (here == 0) standings_[at].state = rank == 0 ? 2 : 1;
     ++standings_[at].knowing;
     claims_[at] += weight * follower.count;
-    const std::uint32_t role = here == 0 ? 0 : fresh ? 2 : 1;
+    const std::uint32_t role_below = fresh ? 2 : 1;
+    const std::uint32_t role = here == 0 ? 0 : role_below;
     described_[at].cells[here] =
         static_cast<std::uint16_t>(cells::known(number, cells::share_class(follower.count, level.total),
                                                 follower.token == level.latest, follower.recency, role));

@@ -119,7 +119,10 @@ void Growth::take() {
   const auto above = static_cast<std::size_t>(taken.parent + 1);
   const std::size_t here = nodes_.size();
   depths_.push_back(depths_[above] + 1);
-  if (!learned()) return look_ahead();
+  if (!learned()) {
+    look_ahead();
+    return;
+  }
   lesson_.raw.push_back(raw_);
   expanding_ = nodes_.size() < wish_->max_nodes && depths_[here] < wish_->policy.max_depth &&
                std::find(wish_->stop_ids.begin(), wish_->stop_ids.end(), taken.token) == wish_->stop_ids.end();

@@ -38,7 +38,7 @@ void squash_all(std::span<float> values) {
   }
 }
 
-bool counts(std::uint16_t cell) { return cell >= cells::kKnown; }
+bool is_counted(std::uint16_t cell) { return cell >= cells::kKnown; }
 
 // Where a survival stands between the knots.
 struct Place {
@@ -113,22 +113,27 @@ void Model::learn(std::span<const Candidate> candidates, Token followed) {
     }
   }
 
+  s.count(candidates, followed);
+}
+
+// A trial of each candidate's evidence, and a hit for what followed.
+void Model::Storage::count(std::span<const Candidate> candidates, Token followed) {
   constexpr float kStale = std::numeric_limits<float>::quiet_NaN();
   for (const Candidate& candidate : candidates) {
     const float hit = candidate.token == followed ? 1.0F : 0.0F;
     for (const std::uint16_t cell : candidate.cells) {
-      if (!counts(cell)) continue;
-      Count& count = s.counts[cell];
+      if (!is_counted(cell)) continue;
+      Count& count = counts[cell];
       count.hits += hit;
       count.trials += 1.0F;
       if (count.trials > kMostTrials) count = {count.hits * 0.5F, count.trials * 0.5F};
-      s.evidence[cell] = kStale;
+      evidence[cell] = kStale;
     }
   }
   // Candidates share cells: each is weighed once.
   for (const Candidate& candidate : candidates) {
     for (const std::uint16_t cell : candidate.cells) {
-      if (std::isnan(s.evidence[cell])) s.weigh(cell);
+      if (std::isnan(evidence[cell])) weigh(cell);
     }
   }
 }

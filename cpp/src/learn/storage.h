@@ -38,6 +38,7 @@ struct Model::Storage {
 
   Weights inputs(const Candidate& candidate) const;
   float mix(const Candidate& candidate, const Weights& inputs) const;  // the logit of its probability
+  void count(std::span<const Candidate> candidates, Token followed);
   // Sets the evidence of a cell from its count.
   void weigh(std::uint32_t cell);
 };

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from draftd.ingest import Cancellation, CorpusKey, LoaderError, LoadFile, LoadRequest
+from tests.children import children
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.ingest.posts import word_tokenizer
 
@@ -257,7 +257,7 @@ async def test_a_loader_that_is_killed_leaves_the_id_free(endpoint: Endpoint, tm
     with ThreadPoolExecutor(1) as threads:
         loading = threads.submit(lambda: endpoint.library.load(request, **options))
         with (tmp_path / "slow.jsonl").open("w"):  # waits until the loader reads
-            (loader,) = psutil.Process().children()
+            (loader,) = children()
             loader.kill()
             with pytest.raises(LoaderError, match="killed by signal 9"):
                 loading.result(30)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
 from draftd.config import LimitSettings
 from draftd.ingest import Progress, Stage
 from draftd.ingest.jobs import ENDS, Job, State
 from draftd.transport import http_body, loads
+from tests.children import children
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.ingest.formats import PACKED, WRITTEN, npy
 from tests.unit.ingest.posts import word_tokenizer
@@ -258,7 +258,7 @@ async def test_a_load_is_cancelled_while_its_segment_is_built(
     def stopping_then(job: Job, progress: Progress) -> None:
         progressed(job, progress)
         if progress.stage is Stage.BUILDING:
-            psutil.Process().children()[0].suspend()  # it would be done before it could be cancelled
+            children()[0].suspend()  # it would be done before it could be cancelled
             building.set()
 
     monkeypatch.setattr(Job, "progressed", stopping_then)
@@ -266,7 +266,7 @@ async def test_a_load_is_cancelled_while_its_segment_is_built(
     assert await asyncio.to_thread(building.wait, SECONDS)
     response = await endpoint.http.delete(f"/jobs/{reply['job']['id']}")
     assert response.json()["job"]["state"] == "cancelled"
-    assert not psutil.Process().children()
+    assert not children()
     assert await endpoint.counts() == {}
 
 
@@ -281,7 +281,7 @@ async def test_a_killed_loader_is_500_and_leaves_nothing(endpoint: Endpoint) -> 
     adding = asyncio.create_task(add(endpoint, RANDOM, headers={"content-type": "application/x-npy"}))
     while not [job for job in endpoint.loads.jobs.all() if job.state is State.READING]:  # noqa: ASYNC110 - likewise
         await asyncio.sleep(0.01)
-    (child,) = psutil.Process().children()
+    (child,) = children()
     child.kill()
     status, reply = await adding
     assert status == 500

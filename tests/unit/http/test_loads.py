@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 
 from draftd.ingest import Ack, Cancelled, CorpusKey, LoadFile, LoadRequest
@@ -15,6 +14,7 @@ from draftd.ingest.jobs import Job, State
 from draftd.transport.http_app import Admin, admin_app
 from draftd.transport.http_server import HttpServer
 from draftd.transport.loads import Receive
+from tests.children import children
 from tests.unit.http.conftest import Endpoint
 
 KEY = CorpusKey(tenant="default", model="default", adapter="", corpus_id="docs")
@@ -49,7 +49,7 @@ async def test_a_load_is_cancelled_while_it_is_read(endpoint: Endpoint, reading:
     assert (job.state, job.problem) == (State.CANCELLED, None)
     with pytest.raises(Cancelled):
         await reading
-    assert not psutil.Process().children()
+    assert not children()
     assert await endpoint.counts() == {}
 
 

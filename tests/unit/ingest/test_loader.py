@@ -32,6 +32,7 @@ from draftd.ingest import (
     Stage,
 )
 from draftd.native import Segment
+from tests.children import children
 from tests.faults.process import until
 from tests.unit.ingest.posts import KEY, known, word_tokenizer
 
@@ -116,18 +117,18 @@ def test_a_process_that_was_started_ahead_does_the_next_job_unless_it_died(tmp_p
     for dies in (False, True):
         loader.prepare()
         loader.prepare()  # one is enough
-        (spare,) = psutil.Process().children()
+        (spare,) = children()
         if dies:
             spare.kill()
             until(partial(_is_dead, spare))
         run(job(tmp_path / "ids.npy", tmp_path), loader)
         (tmp_path / SEGMENT).unlink()
-        assert not psutil.Process().children()
+        assert not children()
     loader.prepare()
     loader.close()
-    assert not psutil.Process().children()
+    assert not children()
     loader.prepare()
-    assert not psutil.Process().children()
+    assert not children()
 
 
 def test_who_refuses_what_is_opened_ends_the_process(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_who_refuses_what_is_opened_ends_the_process(tmp_path: Path) -> None:
         Loader(processes=1).load(
             job(tmp_path / "ids.npy", tmp_path), on_opened=refuse, on_progress=ignore, cancelled=Cancellation()
         )
-    assert not psutil.Process().children()
+    assert not children()
 
 
 class Stuck:
@@ -167,7 +168,7 @@ def stuck(tmp_path: Path) -> Iterator[Stuck]:
 
 
 def test_a_killed_process_is_told_from_a_bad_corpus(stuck: Stuck) -> None:
-    (child,) = psutil.Process().children()
+    (child,) = children()
     child.kill()
     with pytest.raises(LoaderError, match="killed by signal 9; is there enough memory"):
         stuck.loading.result(30)
@@ -178,7 +179,7 @@ def test_a_load_that_is_called_off_ends_at_once(stuck: Stuck) -> None:
     stuck.cancellation.set()
     with pytest.raises(Cancelled):
         stuck.loading.result(30)
-    assert not psutil.Process().children()
+    assert not children()
 
 
 def test_a_load_that_was_called_off_before_is_not_begun(tmp_path: Path) -> None:
@@ -210,7 +211,7 @@ def tokenizing(tmp_path: Path) -> Iterator[tuple[psutil.Process, Future[Built], 
             for _ in range(12):  # more than a batch
                 pipe.write(json.dumps("the cat " * 8_000) + "\n")
             pipe.flush()
-            (child,) = psutil.Process().children()
+            (child,) = children()
             until(child.children)
             yield child, loading, pipe
         loader.close()
