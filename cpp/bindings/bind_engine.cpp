@@ -172,6 +172,7 @@ py::dict statistics(Engine& self) {
   all["ignored_closes"] = figures.ignored_closes;
   all["evicted_sessions"] = figures.evicted_sessions;
   all["forgotten_tokens"] = figures.forgotten_tokens;
+  all["learned_bytes"] = figures.learned_bytes;
   all["acceptance_of_requests"] = figures.acceptance_of_requests;
   all["requests_measured"] = figures.requests_measured;
   all["empty_tails"] = figures.empty_tails;

@@ -59,7 +59,8 @@ class EngineSettings(Section):
         default=mebibytes(4096),
         ge=1 << 20,
         le=120 << 30,  # a request stays below the 2^31 positions of an index
-        description="Most bytes of open requests and the live part of histories together; at least history_limit.",
+        description="Most bytes of open requests, the live part of histories and what namespaces learned, together; at "
+        "least history_limit.",
     )
     history_limit: ByteSize = Field(
         default=mebibytes(512),

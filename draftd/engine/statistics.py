@@ -54,6 +54,8 @@ class Statistics:
     index_bytes: dict[str, int]
     """By kind: own, history, group, corpus, in_flight."""
     index_tokens: dict[str, int]
+    learned_bytes: int
+    """Of what namespaces learned from their verifiers."""
 
 
 class Counters:
@@ -118,6 +120,7 @@ def collect(core: native.Engine, counters: Counters) -> Statistics:
         ignored_closes=figures["ignored_closes"],
         evicted_sessions=figures["evicted_sessions"],
         forgotten_tokens=figures["forgotten_tokens"],
+        learned_bytes=figures["learned_bytes"],
         acceptance_of_requests=figures["acceptance_of_requests"],
         requests_measured=figures["requests_measured"],
         draft_latency_bounds=LATENCY_BOUNDS,

@@ -83,6 +83,7 @@ GAUGES = (
     Figure("draftd_verifiers", "Verifiers known", "verifiers"),
     Figure("draftd_index_bytes", "Bytes of the indexes, by kind", "index_bytes", "kind"),
     Figure("draftd_index_tokens", "Tokens in the indexes, by kind", "index_tokens", "kind"),
+    Figure("draftd_learned_bytes", "Bytes of what namespaces learned from their verifiers", "learned_bytes"),
 )
 COVERAGE = Figure(
     "draftd_coverage", "Covered over all verify steps since the start; 0 before the first", "covered_steps"

@@ -92,7 +92,7 @@ class Candidates:
         for rank, follower in enumerate(context.followers[:FOLLOWERS]):
             known = self._find(follower.token, context.source, Proposer.CONTEXT)
             if known is None:
-                return
+                continue  # the next may be known already
             if follower.token not in known_before:
                 known.first = here
             known.knowing += 1
@@ -106,15 +106,14 @@ class Candidates:
             latest = follower.token == context.latest
             known.cells[here] = cells.known(classes, share, latest, follower.recency, role)
 
-    def add_pairs(self, slot: int, followers: Sequence[tuple[int, np.float32]]) -> None:
-        """`slot` 0: what followed the node's token in the request, with its weight; 1: in the history."""
+    def add_pairs(self, slot: int, source: int, followers: Sequence[tuple[int, np.float32]]) -> None:
+        """`slot` 0: what followed the node's token in the request, with its weight; 1: in a history."""
         whole = sum((weight for _, weight in followers), np.float32(0))
         self._say_of_others(PAIRS + slot, cells.not_paired(slot, len(followers)))
-        source = Source.SHARED_HISTORY if slot else Source.OWN_TEXT
         for place, (token, weight) in enumerate(followers):
             known = self._find(token, source, Proposer.PAIRS)
             if known is None:
-                return
+                continue  # the next may be known already
             known.cells[PAIRS + slot] = cells.paired(slot, place, cells.weight_share_class(weight / whole), whole)
 
     def add_frequent(self, text: Counted) -> None:
@@ -124,7 +123,7 @@ class Candidates:
             fresh = token not in self._known
             known = self._find(token, Source.FILL, Proposer.FREQUENT)
             if known is None:
-                return
+                continue  # the next may be known already
             known.claim += weight * count
             if fresh:
                 known.cells[CONSTANT] = cells.frequent(rank)

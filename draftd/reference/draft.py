@@ -5,8 +5,8 @@ the longest over all sources, then the pairs of its last token, then frequent to
 model (see `model`) says how likely each is to be what follows; together they are at most certain. That times the node's
 survival is the candidate's raw survival, which the model corrects when the candidate comes to be taken.
 
-Evidence that can't lift a candidate to the survival of the last node worth taking, about 1 / (3 * max_nodes), is not
-looked at, but for the longest context. All arithmetic is in the order written here, for the same bits as in C++.
+Beyond the longest context, evidence that could hardly bring a node for which the tree still has room is not looked at.
+All arithmetic is in the order written here, for the same bits as in C++.
 """
 
 import heapq
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from draftd.reference import presets
 from draftd.reference.candidates import Candidates, Counted
+from draftd.reference.events import Source
 from draftd.reference.evidence import Context, Index, SegmentSet, live_contexts, longest, sealed_contexts, trusts
 from draftd.reference.model import Lesson, Model
 from draftd.reference.pairs import RecentPairs
@@ -23,15 +24,9 @@ from draftd.reference.policy import Policy, Preset
 MOST_CERTAIN = 0.999
 """No continuation is certain: keeps deep nodes below their ancestors."""
 
-FILL_SURVIVAL = 0.2
-"""Frequent tokens are worth their time only where a node is likely to be reached."""
-
-PAIRS_WORTH = 0.25
-"""The blend thinks too little of what contexts don't know: a quarter of that is enough for pairs."""
-
-LIKELIEST_SHARE = 0.0625
-"""Where a sixteenth of what is left would not be among the nodes that the tree still has room for, it is not looked at:
-a quarter less work for 0.6 % of the tokens."""
+LIKELIEST_SHARE = 0.25
+"""Where a quarter of what the contexts leave to unknown tokens would not be among the nodes for which there is room, no
+more evidence is looked at."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Wish:
     sealed: Sequence[tuple[int, SegmentSet]] = ()
     fill: Counted | None = None
     own_pairs: RecentPairs = field(default_factory=RecentPairs)
-    history_pairs: Sequence[RecentPairs] = ()  # the first that knows a token speaks for all
+    history_pairs: Sequence[tuple[int, RecentPairs]] = ()  # the first that knows a token speaks for all
     model: Model = field(default_factory=Model)  # of Preset.LEARNED
     stop_ids: Sequence[int] = ()
     vocabulary: int = 2**31 - 1
@@ -92,7 +87,7 @@ class Growth:
         elif wish.max_nodes > 0:
             nearest = [(code, segments.nearest(wish.text)) for code, segments in wish.sealed]
             self._sealed = list(zip(nearest, trusts(wish.sealed, wish.live, wish.text), strict=True))
-            self._expand(-1, 1.0, 1.0)
+            self._expand(-1, 1.0)
 
     def best(self) -> float | None:
         """Survival of the likeliest node that could be taken next; None when the tree is done."""
@@ -101,22 +96,21 @@ class Growth:
     def take(self) -> None:
         """Takes the likeliest node into the tree and proposes its continuations."""
         negative, _, token, parent, source = heapq.heappop(self._heap)
-        survival = self._best
         self.tree.tokens.append(token)
         self.tree.parents.append(parent)
-        self.tree.survival.append(survival)
+        self.tree.survival.append(self._best)
         self.tree.source.append(source)
         if self.wish.learned:
             self.lesson.raw.append(-negative)
-            self._expand(len(self.tree.tokens) - 1, -negative, survival)
+            self._expand(len(self.tree.tokens) - 1, -negative)
         else:
             self._look_ahead()
 
-    def _expand(self, node: int, raw: float, survival: float) -> None:
-        """Proposes the continuations of a node, by its survival before and after it is corrected."""
+    def _expand(self, node: int, raw: float) -> None:
+        """Proposes the continuations of a node, by its survival before it is corrected."""
         candidates = Candidates()
         if self._may_go_on(node):
-            self._gather(self.tree.path(node), raw, survival, candidates)
+            self._gather(self.tree.path(node), raw, candidates)
         described = candidates.described()
         self.lesson.candidates.append(described)
         probabilities = [float(probability) for probability in self.wish.model.probabilities(described)]
@@ -142,27 +136,28 @@ class Growth:
         room = len(tree.tokens) < wish.max_nodes and len(tree.path(node)) < wish.policy.max_depth
         return room and last not in wish.stop_ids
 
-    def _gather(self, path: list[int], raw: float, survival: float, candidates: Candidates) -> None:
-        wish = self.wish
-        worthwhile, least = 1.0 / (3.0 * wish.max_nodes), self._least()
+    def _gather(self, path: list[int], raw: float, candidates: Candidates) -> None:
+        wish, least = self.wish, self._least()
 
-        def still_open(share: float) -> bool:
+        def still_open() -> bool:
             """Whether what the contexts leave could still become a node of the tree."""
-            left = candidates.unclaimed
-            return survival * left >= worthwhile * share and raw * left * LIKELIEST_SHARE >= least * share
+            return raw * candidates.unclaimed * LIKELIEST_SHARE >= least
 
         for number, context in enumerate(longest(self._contexts(path))):
-            if number > 0 and not still_open(1.0):
+            if number > 0 and not still_open():
                 break
             candidates.add_context(context)
+        if not still_open():
+            return
         text = [*wish.text, *path]
-        if text and still_open(PAIRS_WORTH):
-            in_history = (pairs.of(text[-1]) for pairs in wish.history_pairs)
-            first_known = next((followers for followers in in_history if followers), [])
-            for slot, followers in enumerate([wish.own_pairs.of(text[-1]), first_known]):
+        if text:
+            in_histories = ((source, pairs.of(text[-1])) for source, pairs in wish.history_pairs)
+            of_history = next(((source, followers) for source, followers in in_histories if followers), (0, []))
+            of_request = (Source.OWN_TEXT, wish.own_pairs.of(text[-1]))
+            for slot, (source, followers) in enumerate([of_request, of_history]):
                 if followers:
-                    candidates.add_pairs(slot, followers)
-        if wish.fill is not None and survival >= FILL_SURVIVAL and still_open(1.0):
+                    candidates.add_pairs(slot, source, followers)
+        if wish.fill is not None:
             candidates.add_frequent(wish.fill)
 
     def _least(self) -> float:

@@ -94,8 +94,8 @@ class Model:
 
     def learn(self, candidates: Sequence[Candidate], followed: int) -> None:
         """One node's candidates, and what followed it."""
-        self.lessons += 1
         if candidates:
+            self.lessons += 1
             self._move_weights(candidates, followed)
             self._count(candidates, followed)
 

@@ -50,7 +50,7 @@ class Session:
 
     options: Options
     tail: Tail | None = None
-    """The last draft delivered, unless it was empty or something was committed since."""
+    """The last draft delivered, unless something was committed since."""
 
     @property
     def stop_position(self) -> int | None:
@@ -88,7 +88,7 @@ def apply(session: Session | None, event: Event) -> Transition:
         case Close():
             return _close(session, event)
         case Delivered():
-            return Transition(session and replace(session, tail=event.tail if event.tail.tokens else None))
+            return Transition(session and replace(session, tail=event.tail))
 
 
 def _open(session: Session | None, event: Open) -> Transition:
@@ -145,17 +145,14 @@ def _index_effects(before: Session, after: Session, agreed: int) -> tuple[Effect
     return (*cut, GrowIndex(grown)) if grown else cut
 
 
-def _step_effects(before: Session) -> tuple[Effect, ...]:
-    # The first token of the output comes from prefill: nothing was verified.
-    verified = before.state is State.GENERATING and len(before.tokens) > before.prompt_length
-    return (CountStep(),) if verified else ()
-
-
 def _outcome_effects(before: Session, after: Session, event: Commit) -> tuple[Effect, ...]:
-    if event.tail_base == NO_TAIL:
-        return ()
     tail = before.tail
-    if tail is None or not tail.base == event.tail_base == event.start:
+    if event.tail_base == NO_TAIL:
+        # An empty draft has no tail to name: what comes where it was made tells what it missed.
+        if tail is None or tail.tokens or tail.base != event.start or not tail.lesson.candidates:
+            return ()
+        return (Teach(((tail.lesson.candidates[0], after.text[tail.base]),), ()),)
+    if tail is None or not tail.tokens or not tail.base == event.tail_base == event.start:
         return (CountStaleTail(),)
     verified = _verified_nodes(tail, event)
     tokens = after.text[tail.base :]

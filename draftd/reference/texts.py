@@ -83,9 +83,9 @@ class Namespace:
         ]
         return histories + corpora
 
-    def pairs(self, options: Options) -> list[RecentPairs]:
+    def pairs(self, options: Options) -> list[tuple[Source, RecentPairs]]:
         """Of the live text of histories."""
-        return [head.pairs for _, history in self._readable(options) for head in history.heads()]
+        return [(source, head.pairs) for source, history in self._readable(options) for head in history.heads()]
 
     def _readable(self, options: Options) -> list[tuple[Source, History]]:
         if options.hide_history:

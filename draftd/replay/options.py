@@ -24,15 +24,14 @@ def preset_named(word: str) -> ReplayPreset:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """`requests` is how many of each file are replayed, from its start; None: all of them.
+    """Raises ReplayError for wishes that contradict each other.
 
+    `requests` is how many of each file are replayed, from its start; None: all of them.
     `budget` limits the nodes of every step, `mean_budget` their mean over the file; 16 a step without either.
-
     Nodes whose survival is below `min_survival` are not drafted; a mean budget finds a threshold of its own.
     `concurrency` is how many requests are under way at once; of a session, whose turns go on where the one before
-    ended, never more than one. `shape` and `share` are those of `Client.open`. Raises ReplayError for wishes that
-    contradict each other. Without
-    `preset` the drafter does what it was configured to do.
+    ended, never more than one. `shape` and `share` are those of `Client.open`. Without `preset` the drafter does what it
+    was configured to do.
     """
 
     requests: int | None = None

@@ -83,7 +83,7 @@ def test_the_printed_reply_is_the_message_it_describes() -> None:
                 node_end=column("<u4", 3),
                 tokens=column("<i4", 10, 20, 30),
                 parents=column("<i2", -1, 0, 1),
-                survival=bytes.fromhex("c84faa3e 99f2163e ca616e3d"),
+                survival=bytes.fromhex("c84faa3e 99f2163e bf1c9b3d"),
                 source=bytes([Source.OWN_TEXT] * 3),
             ),
             core_micros=9,

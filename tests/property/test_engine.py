@@ -313,6 +313,7 @@ class EnginesAgree(RuleBasedStateMachine):
 def figures(engine: Any) -> dict[str, Any]:
     """The statistics without sizes in bytes, which the twin does not model."""
     counted: dict[str, Any] = engine.statistics()
+    counted.pop("learned_bytes", None)
     return counted | {"index": {kind: size["tokens"] for kind, size in counted["index"].items()}}
 
 

@@ -30,6 +30,12 @@ struct SealedSource {
   double trust = 1.0;
 };
 
+// What followed each token lately in one text.
+struct PairsSource {
+  const RecentPairs* pairs;
+  Source kind;
+};
+
 // Most sources of each of the two kinds that a draft can be made from.
 inline constexpr std::size_t kMaxSources = 16;
 
@@ -59,10 +65,10 @@ struct DraftWish {
   std::uint32_t prompt = 0;  // tokens of its prompt
   Fill fill;
   const RecentPairs* own_pairs = nullptr;
-  std::span<const RecentPairs* const> history_pairs;  // the first that knows a token speaks for all
-  const Model* model = nullptr;                       // of Preset::kLearned
-  std::span<const Token> stop_ids;                    // drafted, but nothing below them
-  Token vocabulary = INT32_MAX;                       // ids from here on are not drafted
+  std::span<const PairsSource> history_pairs;  // the first that knows a token speaks for all
+  const Model* model = nullptr;                // of Preset::kLearned
+  std::span<const Token> stop_ids;             // drafted, but nothing below them
+  Token vocabulary = INT32_MAX;                // ids from here on are not drafted
   std::uint32_t max_nodes = 0;
   bool chain = false;  // one child for each node
   DraftPolicy policy;

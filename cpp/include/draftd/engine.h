@@ -95,6 +95,7 @@ struct EngineStatistics {
     std::uint64_t bytes = 0;
   };
   Size own, history, group, corpus, in_flight;
+  std::uint64_t learned_bytes = 0;  // of the models of namespaces
 };
 
 class Engine {

@@ -69,7 +69,7 @@ void Candidates::add(const Level& level) {
   for (std::uint32_t rank = 0; rank < level.ranked; ++rank) {
     const Level::Follower& follower = level.followers[rank];
     const std::uint32_t at = place(follower.token, level.source, cells::Proposer::kContext);
-    if (at == kMost) return;
+    if (at == kMost) continue;  // the next may be known already
     const bool fresh = at >= known;
     if (fresh) standings_[at].first = static_cast<std::uint8_t>(here);
     if (here == 0) standings_[at].state = rank == 0 ? 2 : 1;
@@ -83,14 +83,13 @@ void Candidates::add(const Level& level) {
   }
 }
 
-void Candidates::add_pairs(std::uint32_t slot, const RecentPairs::Followers& followers) {
+void Candidates::add_pairs(std::uint32_t slot, Source source, const RecentPairs::Followers& followers) {
   float sum = 0.0F;
   for (std::uint32_t i = 0; i < followers.size; ++i) sum += followers.weights[i];
   default_cell(kPairs + slot, cells::not_paired(slot, followers.size));
-  const Source source = slot == 0 ? Source::kOwnText : Source::kSharedHistory;
   for (std::uint32_t i = 0; i < followers.size; ++i) {
     const std::uint32_t at = place(followers.tokens[i], source, cells::Proposer::kPairs);
-    if (at == kMost) return;
+    if (at == kMost) continue;  // the next may be known already
     const std::uint32_t share = cells::weight_share_class(followers.weights[i] / sum);
     described_[at].cells[kPairs + slot] = static_cast<std::uint16_t>(cells::paired(slot, i, share, sum));
   }
@@ -101,7 +100,7 @@ void Candidates::add(const Fill& fill) {
   for (std::uint32_t rank = 0; rank < fill.tokens.size(); ++rank) {
     const std::uint32_t known = size_;
     const std::uint32_t at = place(fill.tokens[rank].token, Source::kFill, cells::Proposer::kFrequent);
-    if (at == kMost) return;
+    if (at == kMost) continue;  // the next may be known already
     claims_[at] += weight * fill.tokens[rank].count;
     if (at == known) described_[at].cells[kConstant] = static_cast<std::uint16_t>(cells::frequent(rank));
   }

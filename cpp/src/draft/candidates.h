@@ -28,7 +28,7 @@ class Candidates {
   // At most kLevels times, longest first.
   void add(const Level& level);
   // Slot 0: what followed the node's token in the request, 1: in the history.
-  void add_pairs(std::uint32_t slot, const RecentPairs::Followers& followers);
+  void add_pairs(std::uint32_t slot, Source source, const RecentPairs::Followers& followers);
   // Shares out what the contexts left among frequent tokens, by method C too: a
   // short text's frequencies say little.
   void add(const Fill& fill);

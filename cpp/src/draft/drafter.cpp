@@ -12,19 +12,10 @@ namespace {
 
 // No continuation is certain: keeps deep nodes below their ancestors.
 constexpr double kMostCertain = 0.999;
-// Frequent tokens are worth their time only where a node is likely to be reached.
-constexpr double kFillSurvival = 0.2;
-// The last node worth taking into a tree of n is about as likely as 1 / (3 n).
-// Beyond a node's longest context, evidence that can't lift a candidate that
-// far is not looked at: half the work, and, since short contexts mostly blur,
-// 0.2 % more emitted tokens.
-double worthwhile(std::uint32_t max_nodes) { return 1.0 / (3.0 * max_nodes); }
-// The blend thinks too little of what contexts don't know: a quarter of that is
-// enough for pairs.
-constexpr double kPairsWorth = 0.25;
-// Where a sixteenth of what is left would not be among the nodes that the tree
-// still has room for, it is not looked at: a quarter less work for 0.6 % of the tokens.
-constexpr double kLikeliestShare = 0.0625;
+// Where a quarter of what the contexts leave to unknown tokens would not be among
+// the nodes that the tree still has room for, no more evidence is looked at: half
+// the work, and, since short contexts mostly blur, hardly fewer emitted tokens.
+constexpr double kLikeliestShare = 0.25;
 
 // One tree while it grows. An expansion is split into stages, so that a batch
 // does one stage for all requests before the next and cache misses overlap.
@@ -49,6 +40,12 @@ class Growth {
   double best() const { return best_; }
 
  private:
+  // Of a token, where it has any, and who knows them.
+  struct Followers {
+    const RecentPairs::Followers* found;
+    Source kind;
+  };
+
   bool learned() const { return wish_->policy.preset == Preset::kLearned; }
   // What followed the token at which the tree is expanded next.
   void look_up_pairs(Token last);
@@ -69,15 +66,14 @@ class Growth {
   Frontier frontier_;
   Frontier siblings_;  // candidates of one node that has more than `breadth_`
   std::vector<DraftNode> nodes_;
-  std::vector<std::uint32_t> depths_;                       // of the root and the nodes
-  std::vector<Cursor> live_cursors_;                        // of the root and the nodes, one for each live source
-  std::vector<SealedText> texts_;                           // one for each sealed source
-  std::vector<Agreeing> agreeing_;                          // of the root and the nodes, one for each sealed source
-  std::array<const RecentPairs::Followers*, 2> followers_;  // of its last token: of the request, of the history
+  std::vector<std::uint32_t> depths_;   // of the root and the nodes
+  std::vector<Cursor> live_cursors_;    // of the root and the nodes, one for each live source
+  std::vector<SealedText> texts_;       // one for each sealed source
+  std::vector<Agreeing> agreeing_;      // of the root and the nodes, one for each sealed source
+  std::array<Followers, 2> followers_;  // of its last token: of the request, of the history
   Lesson lesson_;
-  double raw_;       // survival of the node being expanded, not corrected
-  double survival_;  // and corrected
-  double best_;      // of the likeliest node that can be taken next
+  double raw_;   // survival of the node being expanded, not corrected
+  double best_;  // of the likeliest node that can be taken next, corrected
   bool expanding_;
   bool cut_by_threshold_;
 };
@@ -102,7 +98,7 @@ void Growth::begin(const DraftWish& wanted, double min_survival, NearestSearch& 
   followers_ = {};
   if (!wanted.text.empty()) look_up_pairs(wanted.text.back());
   lesson_.clear();
-  raw_ = survival_ = best_ = 1.0;
+  raw_ = best_ = 1.0;
   expanding_ = wanted.max_nodes > 0;
   cut_by_threshold_ = false;
 }
@@ -115,7 +111,6 @@ void Growth::take() {
   const Proposal taken = frontier_.pop();
   nodes_.push_back({taken.token, taken.parent, taken.source, static_cast<float>(best_)});
   raw_ = taken.survival;
-  survival_ = best_;
   const auto above = static_cast<std::size_t>(taken.parent + 1);
   const std::size_t here = nodes_.size();
   depths_.push_back(depths_[above] + 1);
@@ -167,43 +162,38 @@ void Growth::expand() {
 }
 
 void Growth::look_up_pairs(Token last) {
-  const auto look_up = [&](const RecentPairs& pairs) {
-    const RecentPairs::Followers* const found = pairs.of(last);
+  const auto look_up = [&](const PairsSource& source) -> Followers {
+    const RecentPairs::Followers* const found = source.pairs->of(last);
     if (found != nullptr) __builtin_prefetch(found);
-    return found;
+    return {found, source.kind};
   };
   followers_ = {};
-  if (wish_->own_pairs != nullptr) followers_[0] = look_up(*wish_->own_pairs);
-  for (const RecentPairs* const pairs : wish_->history_pairs) {
-    followers_[1] = look_up(*pairs);
-    if (followers_[1] != nullptr) break;
+  if (wish_->own_pairs != nullptr) followers_[0] = look_up({wish_->own_pairs, Source::kOwnText});
+  for (const PairsSource& source : wish_->history_pairs) {
+    followers_[1] = look_up(source);
+    if (followers_[1].found != nullptr) break;
   }
 }
 
 void Growth::gather(Candidates& candidates) {
   const std::size_t here = nodes_.size();
-  const double enough = worthwhile(wish_->max_nodes);
   const double least = frontier_.least();
   // Whether what the contexts leave could still become a node of the tree.
-  const auto open = [&](double share) {
-    return survival_ * candidates.unclaimed() >= enough * share &&
-           raw_ * candidates.unclaimed() * kLikeliestShare >= least * share;
-  };
+  const auto open = [&] { return raw_ * candidates.unclaimed() * kLikeliestShare >= least; };
   Contexts contexts(*wish_, live_cursors(here), texts_, agreeing(here), depths_[here]);
   Level level;
-  for (std::size_t i = 0; i < Candidates::kLevels && (i == 0 || open(1.0)) && contexts.next(level); ++i) {
+  for (std::size_t i = 0; i < Candidates::kLevels && (i == 0 || open()) && contexts.next(level); ++i) {
     candidates.add(level);
   }
-  if (open(kPairsWorth)) {
-    for (std::uint32_t slot = 0; slot < followers_.size(); ++slot) {
-      if (followers_[slot] != nullptr) candidates.add_pairs(slot, *followers_[slot]);
-    }
+  if (!open()) return;
+  for (std::uint32_t slot = 0; slot < followers_.size(); ++slot) {
+    const auto& [found, kind] = followers_[slot];
+    if (found != nullptr) candidates.add_pairs(slot, kind, *found);
   }
-  if (survival_ >= kFillSurvival && open(1.0)) candidates.add(wish_->fill);
+  candidates.add(wish_->fill);
 }
 
-// What comes next, and whether it may. Survival never rises on the way, but by
-// the rounding of its correction.
+// What comes next, and whether it may.
 void Growth::look_ahead() {
   if (frontier_.empty()) return;
   const double raw = frontier_.best().survival;

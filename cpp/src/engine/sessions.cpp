@@ -24,7 +24,6 @@ SessionEntry* Engine::Storage::find(std::uint64_t verifier, std::uint32_t reques
 void Engine::Storage::index_inline(SessionEntry& entry) {
   std::size_t most = kInlineTokens;
   if (!entry.queued && !index_text(entry, most)) queue(entry);
-  account(entry);
 }
 
 bool Engine::Storage::index_text(SessionEntry& entry, std::size_t& most) {
@@ -91,6 +90,7 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
   s.index_inline(entry);
+  s.account(entry);
   s.enforce_memory_limit(retired);
   return {Status::kOk, 0};
 }

@@ -123,7 +123,10 @@ void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason r
   tails.base.push_back(entry == nullptr ? 0 : entry->session.committed());
   const bool chain = entry != nullptr && entry->session.options().chain;
   tails.kind.push_back(static_cast<std::uint8_t>(chain ? TailKind::kChain : TailKind::kTree));
-  if (entry != nullptr) entry->session.deliver(tree, lesson);
+  if (entry != nullptr) {
+    entry->session.deliver(tree, lesson);
+    account(*entry);
+  }
 
   if (tree.empty()) {
     count(statistics.empty_tails, static_cast<std::size_t>(reason), std::uint64_t{1});

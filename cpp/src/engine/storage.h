@@ -153,7 +153,7 @@ struct Engine::Storage {
   std::vector<SessionEntry*> rows;
   std::vector<LiveSource> live;
   std::vector<SealedSource> sealed;
-  std::vector<const RecentPairs*> pairs;
+  std::vector<PairsSource> pairs;
   std::vector<DraftWish> wishes;
   std::vector<Fit> fits;
   NearestSearch fit_search;

@@ -151,6 +151,7 @@ EngineStatistics Engine::statistics() const {
     figures.verifiers = s.verifiers.size();
     for (const auto& [incarnation, verifier] : s.verifiers) figures.sessions += verifier.sessions.size();
     figures.own = {s.session_tokens, s.session_bytes};
+    figures.learned_bytes = s.learned_bytes;
   }
   const auto add = [](EngineStatistics::Size& size, std::size_t tokens, std::size_t bytes) {
     size.tokens += tokens;

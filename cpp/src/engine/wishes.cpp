@@ -60,7 +60,7 @@ void Engine::Storage::wish_for(SessionEntry& entry, std::uint32_t nodes) {
   const auto read_head = [&](const Head& head, Source kind) {
     if (head.index().tokens() == 0) return;
     live.push_back({&head.index(), kind, session.cursor_in(head.index())});
-    pairs.push_back(&head.pairs());
+    pairs.push_back({&head.pairs(), kind});
   };
   const Cursor own = session.own_cursor();
   // What the request generated itself it has as own text: a flight that matches

@@ -95,6 +95,7 @@ void Model::probabilities(std::span<const Candidate> candidates, std::span<float
 double Model::survival(double raw) const { return static_cast<double>(corrected(place_of(raw), storage_->correction)); }
 
 void Model::learn(std::span<const Candidate> candidates, Token followed) {
+  if (candidates.empty()) return;
   Storage& s = *storage_;
   ++s.lessons;
   const auto rate = static_cast<float>(kSlowest + kFaster / (1.0 + static_cast<double>(s.lessons) / kSettling));

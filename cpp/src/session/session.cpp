@@ -71,15 +71,20 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
   const std::span<const Token> fresh = tokens.subspan(agreed);
   // A commit without new tokens is a repetition, or asks for a draft only.
   const bool names_tail = verified.tail_base != Verified::kNoTail && !fresh.empty();
-  const bool used_tail =
-      names_tail && verified.tail_base == tail_base_ && start == tail_base_ && fresh.size() == tokens.size();
+  const bool used_tail = names_tail && !tail_.empty() && verified.tail_base == tail_base_ && start == tail_base_ &&
+                         fresh.size() == tokens.size();
   // Without a draft, the first token of the output comes from prefill: nothing was verified.
   if (!fresh.empty() && !stopped() && (used_tail || tokens_.size() > prompt_)) {
     ++acceptance_.steps;
     ++unreported_.steps;
   }
+  // An empty draft has no tail to name: what comes where it was made tells what it missed.
+  const bool missed =
+      tail_.empty() && !names_tail && !fresh.empty() && start == tail_base_ && fresh.size() == tokens.size();
   if (used_tail) observe(fresh, verified);
-  result.lesson = used_tail && !lesson_.raw.empty();
+  if (missed) followed_.assign(fresh.begin(), fresh.begin() + 1);
+  if (!fresh.empty()) tail_base_ = Verified::kNoTail;
+  result.lesson = (used_tail || missed) && !lesson_.end.empty();  // none where a preset drafted
   result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;
@@ -145,7 +150,6 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
     ++sum->drafts;
     sum->covered += reached < 0 ? 0 : 1;
   }
-  tail_base_ = Verified::kNoTail;
 }
 
 Session::Allowance Session::allowance(std::uint32_t asked) const {
@@ -178,7 +182,7 @@ void Session::teach(Model& model) const {
 void Session::deliver(std::span<const DraftNode> tree, Lesson& lesson) {
   tail_.assign(tree.begin(), tree.end());
   std::swap(lesson_, lesson);
-  tail_base_ = tree.empty() ? Verified::kNoTail : committed();
+  tail_base_ = committed();
 }
 
 std::size_t Session::index_text(std::size_t most) {

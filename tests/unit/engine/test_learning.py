@@ -15,7 +15,7 @@ from draftd.engine import Engine
 from draftd.priors import pack_priors
 from draftd.replay import replay_file
 from draftd.replay.traces import read_trace
-from draftd.wire import Namespace
+from draftd.wire import Namespace, Reason
 from tests.unit.corpora.loader_here import LoaderHere
 
 OURS = Namespace("acme", "model")
@@ -147,3 +147,14 @@ def test_a_server_that_was_restarted_drafts_as_one_that_was_not(engine: Engine, 
     assert drafts(life.engine, OURS, part(1)) == drafts(engine, OURS, part(1))
     assert life.engine.learned(OURS) == engine.learned(OURS)
     life.end()
+
+
+def test_drafts_that_a_threshold_left_empty_teach_what_they_missed() -> None:
+    engine = Engine(EngineSettings(), DraftingSettings(priors="none", min_survival=0.9999))
+    with LocalClient(engine, OURS) as client:
+        request = client.open("r", [1, 2, 3, 1, 2], wait=True)
+        assert request.step([3], budget=4).reason == Reason.BELOW_THRESHOLD
+        assert engine.lessons() == {}
+        request.step([1], budget=4)
+        assert engine.lessons() == {OURS: 1}
+    engine.close()
