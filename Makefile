@@ -1,6 +1,7 @@
 # make demo    set up, start a server, replay recorded traffic through it, show the figures
 # make test    set up, run every C++ and Python test
-# make ci      what CI runs: tests, lint, types, sanitizers, the package, the demo
+# make test-engines   set up vLLM, transformers and SGLang beside it (5 GB), run real models with drafts from draftd
+# make ci      what CI runs: tests, lint, types, sanitizers, the package, the demo, the engines
 #
 # Everything is installed into .venv and built below build/; nothing outside the checkout is touched.
 
@@ -30,7 +31,7 @@ DEMO_ARGS ?=
 # Extra words for pytest, for example PYTEST_ARGS="-k session"
 PYTEST_ARGS ?=
 
-.PHONY: help demo test test-cpp test-python lint lint-python lint-cpp lint-imports lint-files types \
+.PHONY: help demo test test-cpp test-python test-engines lint lint-python lint-cpp lint-imports lint-files types \
 	sanitize sanitize-asan sanitize-tsan package fuzz format proto ci clean
 
 help:
@@ -60,6 +61,23 @@ $(VENV)/dev.stamp: $(VENV)/installed.stamp pyproject.toml
 	@$(PIP) install --group dev
 	@touch $@
 
+# The engines have a virtual environment of their own, with draftd as an engine's host has it.
+ENGINES := build/engines/env
+ENGINES_PIP := $(ENGINES)/bin/python -m pip -qq --disable-pip-version-check
+
+$(ENGINES)/engines.stamp: $(VENV)/created.stamp tests/engines/requirements.txt
+	@echo "set-up: installing vLLM, transformers and SGLang (5 GB)"
+	@"$(PYTHON)" -m venv $(ENGINES)
+	@$(ENGINES_PIP) install torch==2.13.0
+	@$(ENGINES_PIP) install --no-deps -r tests/engines/requirements.txt
+	@touch $@
+
+$(ENGINES)/installed.stamp: $(ENGINES)/engines.stamp pyproject.toml $(CORE_FILES)
+	@echo "set-up: building draftd for the engines"
+	@$(ENGINES_PIP) install --group build
+	@$(ENGINES_PIP) install --no-build-isolation --config-settings=build-dir=build/engines/tree --editable .
+	@touch $@
+
 # --- what the README promises ---
 
 demo: $(VENV)/installed.stamp
@@ -72,6 +90,9 @@ test-cpp: $(VENV)/dev.stamp
 
 test-python: $(VENV)/dev.stamp | test-cpp
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-engines: $(ENGINES)/installed.stamp
+	@$(ENGINES)/bin/python -m pytest tests/engines $(PYTEST_ARGS)
 
 # --- gates ---
 

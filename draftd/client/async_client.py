@@ -13,7 +13,7 @@ from draftd.client.draft import Draft, Tails, drafts_of
 from draftd.client.grpc_channel import AsyncGrpcChannel
 from draftd.client.health import Health
 from draftd.client.mirror import Mirror
-from draftd.client.opening import OpenOptions, opening_message
+from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.request import AsyncRequest, CloseWord, close_reason
 from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.standing import Answer
@@ -54,17 +54,19 @@ class AsyncClient:
         prompt: ArrayLike,
         *,
         wait: bool = False,
+        hold: bool = False,
         deadline: float | None = None,
         **options: Unpack[OpenOptions],
     ) -> AsyncRequest:
         """Open a request, or open it again with a new prompt. See Client.open."""
+        refuse_wait_and_hold(request_id, wait, hold)
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
         mirror = self._core.mirrors.open(opening)
         if wait:
             await self._ask(
                 Rows([], []), None, self.deadline if deadline is None else checked_deadline(deadline), opening=mirror
             )
-        else:
+        elif not hold:
             await self._post(Rows([], []), opening=mirror)
         return AsyncRequest(self, mirror)
 
@@ -92,12 +94,13 @@ class AsyncClient:
         rows, _ = _open_rows(commits, verified)
         await self._post(rows)
 
-    async def close_request(self, request: AsyncRequest, reason: CloseWord = "finished") -> None:
-        """What `request.close` does. A close that does not get out now goes with the next message."""
+    async def close_request(self, request: AsyncRequest, reason: CloseWord = "finished", *, hold: bool = False) -> None:
+        """What `request.close` does. See Client.close_request."""
         code = close_reason(reason)
         if not request.closed:
             self._core.mirrors.close(request.mirror, code)
-            await self._post(Rows([], []))
+            if not hold:
+                await self._post(Rows([], []))
 
     @property
     def last_core_micros(self) -> int:

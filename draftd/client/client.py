@@ -13,7 +13,7 @@ from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
 from draftd.client.health import Health
 from draftd.client.line import Line
-from draftd.client.opening import OpenOptions, opening_message
+from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.request import CloseWord, Request, close_reason
 from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.zmq_channel import ZmqChannel
@@ -47,6 +47,7 @@ class ChannelClient:
         prompt: ArrayLike,
         *,
         wait: bool = False,
+        hold: bool = False,
         deadline: float | None = None,
         **options: Unpack[OpenOptions],
     ) -> Request:
@@ -54,15 +55,16 @@ class ChannelClient:
 
         With `wait`, returns once the prompt and everything closed before is indexed, or after `deadline`
         seconds (default: the client's). Without, returns at once. What the drafter is not told now, it is told with
-        the request's first step.
+        the request's first step; with `hold` that is all of it, so that many requests open in that one message.
         """
+        refuse_wait_and_hold(request_id, wait, hold)
         until = self._until(deadline)
         opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
         with self._line.guard:
             mirror = self._core.mirrors.open(opening)
         if wait:
             self._line.ask(Rows([], []), None, until, opening=mirror)
-        else:
+        elif not hold:
             self._line.post(Rows([], []), until, opening=mirror)
         return Request(self, mirror)
 
@@ -113,15 +115,17 @@ class ChannelClient:
         rows = Rows([request.mirror for request in taken], list(taken.values()), verified_of_rows)
         self._line.post(rows, self._until())
 
-    def close_request(self, request: Request, reason: CloseWord = "finished") -> None:
-        """What `request.close` does. A close that does not get out now goes with the next message."""
+    def close_request(self, request: Request, reason: CloseWord = "finished", *, hold: bool = False) -> None:
+        """What `request.close` does. A close that does not get out now goes with the next message; with `hold` it
+        waits for that."""
         until = self._until()
         code = close_reason(reason)
         with self._line.guard:
             if request.closed:
                 return
             self._core.mirrors.close(request.mirror, code)
-        self._line.post(Rows([], []), until)
+        if not hold:
+            self._line.post(Rows([], []), until)
 
     @property
     def last_core_micros(self) -> int:

@@ -46,6 +46,12 @@ class OpenOptions(TypedDict, total=False):
     min_token_prob: float | None  # of suffix_decoding: nodes below are not drafted; None: 0.1
 
 
+def refuse_wait_and_hold(request_id: str, wait: bool, hold: bool) -> None:
+    """Raises ValueError for an opening that should be sent at once and not at once."""
+    if wait and hold:
+        raise ValueError(f"open({request_id!r}): wait and hold exclude each other; give one of them")
+
+
 def opening_message(
     request_id: str, prompt: ArrayLike, namespace: Namespace, vocabulary_size: int, options: OpenOptions
 ) -> DraftSync:

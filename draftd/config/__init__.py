@@ -4,8 +4,8 @@ Every option is a field with a description; the default config file (`draftd con
 fields, so it is the reference documentation and can't disagree with the code.
 """
 
-from draftd.config.document import default_config
-from draftd.config.load import CONFIG_FILE_VARIABLE, ConfigError, load_settings
+from draftd.config.document import default_config, nearest
+from draftd.config.load import ADAPTER_PREFIX, CONFIG_FILE_VARIABLE, ConfigError, load_settings
 from draftd.config.settings import (
     CorporaSettings,
     CorpusFile,
@@ -20,6 +20,7 @@ from draftd.config.settings import (
 )
 
 __all__ = [
+    "ADAPTER_PREFIX",
     "CONFIG_FILE_VARIABLE",
     "ConfigError",
     "CorporaSettings",
@@ -34,4 +35,5 @@ __all__ = [
     "TokenizerSettings",
     "default_config",
     "load_settings",
+    "nearest",
 ]

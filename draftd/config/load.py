@@ -18,6 +18,7 @@ from draftd.config.settings import Settings
 
 PREFIX = "DRAFTD_"
 CONFIG_FILE_VARIABLE = "DRAFTD_CONFIG"
+ADAPTER_PREFIX = "DRAFTD_ADAPTER_"  # of what engines' adapters are told, perhaps in the same environment
 
 # A Kubernetes Service called "draftd" puts these into every pod of its namespace; they are not ours.
 _SERVICE_LINK = re.compile(r"DRAFTD_(SERVICE_(HOST|PORT)|PORT)(_.*)?")
@@ -74,8 +75,8 @@ def _refuse_unknown_variables() -> None:
     known = {variable_of(name) for name in option_names(Settings, of_lists=False)}
     for name in os.environ:
         upper = name.upper()
-        ours = upper.startswith(PREFIX) and upper != CONFIG_FILE_VARIABLE and not _SERVICE_LINK.fullmatch(upper)
-        if ours and upper not in known:
+        others = upper == CONFIG_FILE_VARIABLE or upper.startswith(ADAPTER_PREFIX) or _SERVICE_LINK.fullmatch(upper)
+        if upper.startswith(PREFIX) and not others and upper not in known:
             raise ConfigError(f"environment variable {name} is unknown; the nearest is {nearest(upper, known)}")
 
 

@@ -30,8 +30,8 @@ class ReplayOptions:
     `budget` limits the nodes of every step, `mean_budget` their mean over the file; 16 a step without either.
     Nodes whose survival is below `min_survival` are not drafted; a mean budget finds a threshold of its own.
     `concurrency` is how many requests are under way at once; of a session, whose turns go on where the one before
-    ended, never more than one. `shape` and `share` are those of `Client.open`. Without `preset` the drafter does what it
-    was configured to do.
+    ended, never more than one. `shape` and `share` are those of `Client.open`. Without `preset` the drafter does as
+    it was configured to.
     """
 
     requests: int | None = None

@@ -1,0 +1,104 @@
+"""What an adapter is told: where draftd is, whose text drafts come from, how long they may take."""
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    JsonConfigSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from draftd.client import Client, Namespace
+from draftd.config import ADAPTER_PREFIX, ConfigError, Settings, nearest
+
+FILE_VARIABLE = f"{ADAPTER_PREFIX}CONFIG"
+
+
+def default_endpoint() -> str:
+    """Of a `draftd serve` without options on this machine, run by the same user."""
+    return f"ipc://{Settings.model_construct(data_dir=None).data_directory()}/draftd.sock"
+
+
+class AdapterSettings(BaseSettings):
+    """What an engine's adapter can be told."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ADAPTER_PREFIX)
+
+    endpoint: str = Field(
+        default_factory=default_endpoint,
+        description="Of draftd: ipc://PATH, tcp://HOST:PORT, grpc://HOST:PORT or grpc+unix:PATH. Unset: the socket of "
+        "a `draftd serve` without options, run by the same user on the same machine.",
+    )
+    tenant: str = Field(default="default", description="Whose requests and corpora drafts come from.")
+    model: str = Field(
+        default="",
+        description="Name of the model; engines that give the same share text. Unset: the engine's name for it.",
+    )
+    tokenizer: str | None = Field(
+        default=None, description="Fingerprint of the tokenizer, to be held against the server's. Unset: not stated."
+    )
+    deadline: float = Field(
+        default=0.005, gt=0, le=60, description="Seconds a step may wait for drafts; later ones are not used."
+    )
+    min_survival: float = Field(
+        default=0.0, ge=0, le=1, description="Drafted tokens less likely to be accepted are left out."
+    )
+    share: Literal["outputs", "group", "all", "none"] = Field(
+        default="outputs",
+        description="What of a request others of the namespace may draft from.",
+    )
+    corpora: Literal["all"] | tuple[str, ...] = Field(
+        default="all", description="Which of the namespace's corpora drafts come from; a list is written as JSON."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        del dotenv_settings, file_secret_settings
+        file = os.environ.get(FILE_VARIABLE)
+        return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, Path(file) if file else None)
+
+    def connect(self, model: str, *, verifier: str, vocabulary_size: int) -> Client:
+        """A client for an engine that serves `model` (if the settings name no other)."""
+        namespace = Namespace(tenant=self.tenant, model=self.model or model, tokenizer=self.tokenizer)
+        return Client(
+            self.endpoint, namespace, verifier=verifier, deadline=self.deadline, vocabulary_size=vocabulary_size
+        )
+
+
+def adapter_settings(**given: Any) -> AdapterSettings:
+    """Given ones win over the environment (DRAFTD_ADAPTER_ and the name in capitals), that over the JSON file named by
+    DRAFTD_ADAPTER_CONFIG. Raises ConfigError, one line that names the option and what is wrong."""
+    known = {ADAPTER_PREFIX + name.upper() for name in AdapterSettings.model_fields} | {FILE_VARIABLE}
+    for name in os.environ:
+        if name.upper().startswith(ADAPTER_PREFIX) and name.upper() not in known:
+            raise ConfigError(f"environment variable {name} is unknown; the nearest is {nearest(name.upper(), known)}")
+    file = os.environ.get(FILE_VARIABLE)
+    if file and not Path(file).is_file():
+        raise ConfigError(f"{FILE_VARIABLE}={file}: no such file")
+    try:
+        return AdapterSettings(**given)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_in_words(problem) for problem in error.errors())) from None
+    except SettingsError as error:
+        raise ConfigError(f"environment variable of {ADAPTER_PREFIX}: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{FILE_VARIABLE}={file}: not JSON: {error}") from None
+
+
+def _in_words(problem: Any) -> str:
+    name = ".".join(str(part) for part in problem["loc"][:1])
+    if problem["type"] == "extra_forbidden":
+        return f"adapter option {name} is unknown; the nearest is {nearest(name, AdapterSettings.model_fields)}"
+    return f"adapter option {name}: {problem['msg'].removeprefix('Input ')}, not {problem['input']!r}"
