@@ -68,7 +68,7 @@ ENGINES_PIP := $(ENGINES)/bin/python -m pip -qq --disable-pip-version-check
 $(ENGINES)/engines.stamp: $(VENV)/created.stamp tests/engines/requirements.txt
 	@echo "set-up: installing vLLM, transformers and SGLang (5 GB)"
 	@"$(PYTHON)" -m venv $(ENGINES)
-	@$(ENGINES_PIP) install torch==2.13.0
+	@$(ENGINES_PIP) install pip==26.3 torch==2.13.0
 	@$(ENGINES_PIP) install --no-deps -r tests/engines/requirements.txt
 	@touch $@
 

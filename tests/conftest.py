@@ -1,10 +1,14 @@
 """What every test folder shares: how hard hypothesis tries, and where recorded traffic may be found."""
 
 import signal
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Real engines run in an environment of their own: make test-engines.
+collect_ignore = [] if find_spec("torch") else ["engines"]
 
 # No deadlines: a slow machine is not a failing test.
 settings.register_profile("default", max_examples=100, deadline=None, print_blob=True)
