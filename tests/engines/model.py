@@ -1,6 +1,6 @@
 """The model that the tests run: SmolLM2-135M-Instruct in float32, as an ordinary model directory.
 
-It comes as a GGUF file in a package. In float32 the greedy output does not depend on how many tokens go through at once.
+It comes as a GGUF file in a package. In float32, greedy output does not depend on how many tokens go through at once.
 """
 
 import shutil
