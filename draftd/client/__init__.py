@@ -5,6 +5,9 @@ request = client.open("req-1", prompt_token_ids, stop_ids=[2])
 draft = request.draft(budget=16)
 draft = request.step([11, 12, 13], budget=16)
 request.close()
+
+Around it: draftd.client.trees for masks, links, padding, chains and grammars, draftd.client.prefixes for engines that
+state their whole text.
 """
 
 from draftd.client.async_client import AsyncClient
