@@ -1,4 +1,5 @@
-"""Writes the pages that say what the code says: configuration.md from the settings, metrics.md from the metrics.
+"""Writes the pages that say what the code says: configuration.md from the settings, metrics.md from
+the metrics.
 
 python docs/generate.py
 """
@@ -6,7 +7,8 @@ python docs/generate.py
 from collections.abc import Iterable
 from pathlib import Path
 
-from draftd.config import default_config
+from draftd.adapters.settings import FILE_VARIABLE, AdapterSettings
+from draftd.config import ADAPTER_PREFIX, default_config
 from draftd.observe.facts import REGISTRY
 from draftd.observe.metrics import ACCEPTANCE, COUNTERS, COVERAGE, GAUGES, LATENCY, Figure
 
@@ -21,6 +23,15 @@ give it to `draftd serve --config FILE`.
 ```toml
 {text}
 ```
+
+## Adapters
+
+What the adapters of engines ([engines.md](engines.md)) are told, in the environment of the engine, or in a JSON file
+that `{file_variable}` names; the environment wins.
+
+| in the file | in the environment | default | meaning |
+|---|---|---|---|
+{adapter_rows}
 """
 
 METRICS = """\
@@ -72,6 +83,14 @@ def _fact_rows() -> list[str]:
     return rows
 
 
+def _adapter_rows() -> list[str]:
+    rows = []
+    for name, field in AdapterSettings.model_fields.items():
+        default = "" if field.default_factory or field.default in (None, "") else f"`{field.default}`"
+        rows.append(f"| `{name}` | `{ADAPTER_PREFIX}{name.upper()}` | {default} | {field.description} |")
+    return rows
+
+
 def pages() -> dict[Path, str]:
     rows = [
         *_rows(COUNTERS, "counter", "_total"),
@@ -81,7 +100,9 @@ def pages() -> dict[Path, str]:
         *_rows([ACCEPTANCE], "summary"),
     ]
     return {
-        DOCS / "configuration.md": CONFIGURATION.format(text=default_config().strip()),
+        DOCS / "configuration.md": CONFIGURATION.format(
+            text=default_config().strip(), file_variable=FILE_VARIABLE, adapter_rows="\n".join(_adapter_rows())
+        ),
         DOCS / "metrics.md": METRICS.format(
             rows="\n".join(rows),
             queries="\n".join(f"| {wanted} | `{query}` |" for wanted, query in QUERIES.items()),

@@ -69,11 +69,11 @@ def test_draft_commit_step_and_close(client: ChannelClient) -> None:
 
 
 def test_one_message_steps_many_requests_in_the_order_given(client: ChannelClient) -> None:
-    requests = [client.open(f"r{number}", [number, 90, number, 91], history=False) for number in range(1, 9)]
+    requests = [client.open(f"r{number}", [number, 90 + number] * 2, history=False) for number in range(1, 9)]
     drafts = client.step({request: np.array([number]) for number, request in enumerate(requests, 1)}, max_nodes=1)
     assert list(drafts) == requests
-    assert [draft.tokens.tolist() for draft in drafts.values()] == [[91]] * 8
-    drafts = client.step({request: [91] for request in requests}, max_nodes=1)
+    assert [draft.tokens.tolist() for draft in drafts.values()] == [[90 + number] for number in range(1, 9)]
+    drafts = client.step({request: [90 + number] for number, request in enumerate(requests, 1)}, max_nodes=1)
     assert [draft.tokens.tolist() for draft in drafts.values()] == [[number] for number in range(1, 9)]
     assert client.step({}) == {}
 

@@ -1,0 +1,85 @@
+"""What adapters are told: sources, defaults, and what an error says."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from draftd.adapters.settings import AdapterSettings, adapter_settings
+from draftd.client import Namespace
+from draftd.config import ConfigError, Settings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def no_draftd_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("DRAFTD_")]:
+        monkeypatch.delenv(name)
+
+
+def config_file(monkeypatch: pytest.MonkeyPatch, directory: Path, text: str) -> None:
+    (directory / "adapter.json").write_text(text)
+    monkeypatch.setenv("DRAFTD_ADAPTER_CONFIG", str(directory / "adapter.json"))
+
+
+def test_the_default_endpoint_is_that_of_a_server_without_options() -> None:
+    settings = Settings()
+    assert (
+        adapter_settings().endpoint == f"ipc://{settings.data_directory()}/{settings.listen.zmq.removeprefix('ipc://')}"
+    )
+
+
+def test_arguments_win_over_the_environment_and_that_over_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config_file(monkeypatch, tmp_path, json.dumps({"tenant": "file", "model": "file", "deadline": 0.5}))
+    monkeypatch.setenv("DRAFTD_ADAPTER_TENANT", "environment")
+    monkeypatch.setenv("DRAFTD_ADAPTER_MODEL", "environment")
+    settings = adapter_settings(tenant="argument")
+    assert (settings.tenant, settings.model, settings.deadline) == ("argument", "environment", 0.5)
+
+
+def test_corpora_are_a_list_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAFTD_ADAPTER_CORPORA", '["handbook", "code"]')
+    assert adapter_settings().corpora == ("handbook", "code")
+
+
+def test_all_corpora_is_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAFTD_ADAPTER_CORPORA", "all")
+    assert adapter_settings().corpora == "all"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("DRAFTD_ADAPTER_TENNANT", "acme", "DRAFTD_ADAPTER_TENANT"),
+        ("DRAFTD_ADAPTER_DEADLINE", "soon", "deadline"),
+        ("DRAFTD_ADAPTER_DEADLINE", "0", "deadline"),
+        ("DRAFTD_ADAPTER_SHARE", "everything", "share"),
+        ("DRAFTD_ADAPTER_CONFIG", "/nowhere.json", "/nowhere.json"),
+    ],
+)
+def test_a_wrong_variable_is_named(variable: str, value: str, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError, match=named):
+        adapter_settings()
+
+
+@pytest.mark.parametrize(("text", "named"), [("{", "adapter.json"), ('{"tennant": "acme"}', "nearest is tenant")])
+def test_a_wrong_file_is_named(text: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config_file(monkeypatch, tmp_path, text)
+    with pytest.raises(ConfigError, match=named):
+        adapter_settings()
+
+
+def test_a_server_in_the_same_environment_does_not_mind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAFTD_ADAPTER_TENANT", "acme")
+    assert load_settings(None).model_dump() == Settings().model_dump()
+
+
+def test_the_engine_names_the_model_unless_the_settings_do() -> None:
+    for model, used in (("", "the engine's"), ("stated", "stated")):
+        with AdapterSettings(model=model, tenant="acme", tokenizer="abc").connect(
+            "the engine's", verifier="test", vocabulary_size=10
+        ) as client:
+            assert client.namespace == Namespace(tenant="acme", model=used, tokenizer="abc")
