@@ -205,6 +205,7 @@ class ClientCore:
 
     def _deliver(self, mirrors: list[Mirror], outgoing: Outgoing, reply: StepReply) -> Tails:
         tails = Tails(reply.tail)
+        tails.check(self._hello.vocabulary_size)
         if (reply.tail.request, reply.tail.epoch) != outgoing.rows:
             raise MalformedTailError("its rows are not those that were asked for")
         self.standing.counters.unknown_tails += tails.unknown_kinds()

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Collection, Sequence
 from enum import IntEnum
 from itertools import accumulate, repeat
+from operator import sub
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,10 @@ from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 
 KNOWN_KINDS = bytes(TailKind)
 _TOKEN, _PARENT, _SURVIVAL, _SOURCE = np.dtype("<i4"), np.dtype("<i2"), np.dtype("<f4"), np.dtype("u1")
+_UNSIGNED_TOKEN, _UNSIGNED_PARENT = np.dtype("<u4"), np.dtype("<u2")
+_MOST_NODES = 2**15  # of one row: parents are i16
+_PLACES = np.arange(_MOST_NODES, dtype=_UNSIGNED_PARENT).tobytes()  # of nodes in their row
+_ONE = np.uint16(1)
 Code = TypeVar("Code", bound=IntEnum)
 Key = TypeVar("Key")
 
@@ -60,6 +65,17 @@ class Tails:
         """How many rows are of a kind that this client does not know."""
         return len(self.kind.translate(None, KNOWN_KINDS))
 
+    def check(self, vocabulary_size: int) -> None:
+        """Raises MalformedTailError where a verifier would take harm: a node that is no token of the vocabulary (0: of
+        unknown size), or does not come after its parent."""
+        tokens = np.frombuffer(self.tokens, _UNSIGNED_TOKEN)  # what is negative is large here
+        if tokens.size and tokens.max() >= (vocabulary_size or 2**31):
+            raise MalformedTailError(f"it has token id {tokens.max()}, of a vocabulary of {vocabulary_size or 2**31}")
+        counts = map(sub, self.node_end, (0, *self.node_end))
+        places = np.frombuffer(b"".join([_PLACES[: 2 * count] for count in counts]), _UNSIGNED_PARENT)
+        if len(places) != tokens.size or (np.frombuffer(self.parents, _UNSIGNED_PARENT) + _ONE > places).any():
+            raise MalformedTailError("it has nodes that do not come after their parents")
+
     @property
     def nodes(self) -> int:
         """Of all rows."""
@@ -100,17 +116,22 @@ class Draft:
     text itself), likely ones first. The arrays are read-only views of the reply.
     """
 
-    __slots__ = ("_row", "_tails")
+    __slots__ = ("_most", "_row", "_tails")
 
-    def __init__(self, tails: Tails, row: int) -> None:
+    def __init__(self, tails: Tails, row: int, most: int = _MOST_NODES) -> None:
         self._tails = tails
         self._row = row
+        self._most = most
 
     def _nodes(self) -> tuple[int, int]:
         """How many nodes, and the first one's place in the columns."""
         row, node_end = self._row, self._tails.node_end
         first = node_end[row - 1] if row else 0
-        return (node_end[row] - first if self._tails.kind[row] in KNOWN_KINDS else 0), first
+        return (min(self._most, node_end[row] - first) if self._tails.kind[row] in KNOWN_KINDS else 0), first
+
+    def first(self, most: int) -> "Draft":
+        """The same without nodes beyond the first `most`; what remains is a tree, as parents come first."""
+        return Draft(self._tails, self._row, most)
 
     @property
     def tokens(self) -> NDArray[np.int32]:

@@ -235,3 +235,16 @@ def test_a_whole_step_that_is_refused_is_told_again_later(talk: Conversation) ->
     (draft,) = talk.step(mirror, tokens=[5])
     assert talk.sent() == ["sync commit"]
     assert draft.tokens.tolist() == [1, 2]
+
+
+def test_an_answer_with_ids_outside_the_vocabulary_is_not_given_on_and_health_says_so(talk: Conversation) -> None:
+    def junk(frame: bytes) -> bytes:
+        answer = Frame.FromString(talk.engine.handle(frame).reply)
+        answer.reply.tail.tokens = b"\xff" * len(answer.reply.tail.tokens)
+        return answer.SerializeToString()
+
+    mirror = talk.open()
+    talk.deliver = junk
+    (draft,) = talk.step(mirror)
+    assert (len(draft), draft.reason, draft.status) == (0, Reason.REFUSED, Status.INTERNAL)
+    assert "cannot be read: it has token id 4294967295" in talk.core.standing.last_error

@@ -77,3 +77,39 @@ def test_a_draft_reads_as_what_it_holds() -> None:
     assert repr(Draft(tails, 1)) == "Draft(empty: NO_MATCH, base=20, epoch=4)"
     refused = Tails(tail(status=bytes([0, Status.INVALID_TOKEN]), reason=bytes([0, Reason.REFUSED])))
     assert repr(Draft(refused, 1)) == "Draft(empty: REFUSED: INVALID_TOKEN, base=20, epoch=4)"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"tokens": np.array([7, 8, 100], "<i4").tobytes()}, "token id 100, of a vocabulary of 100"),
+        ({"tokens": np.array([-1, 8, 9], "<i4").tobytes()}, "token id 4294967295"),
+        ({"parents": np.array([-1, 1, -1], "<i2").tobytes()}, "do not come after their parents"),
+        ({"parents": np.array([-2, 0, -1], "<i2").tobytes()}, "do not come after their parents"),
+        ({"parents": np.array([-1, 0, 3], "<i2").tobytes()}, "do not come after their parents"),
+    ],
+)
+def test_nodes_that_would_harm_a_verifier_are_an_error(changed: dict[str, bytes], words: str) -> None:
+    with pytest.raises(MalformedTailError, match=words):
+        Tails(tail(**changed)).check(vocabulary_size=100)
+
+
+def test_what_a_drafter_should_send_is_no_error() -> None:
+    Tails(tail()).check(vocabulary_size=10)
+    Tails(tail(tokens=np.array([7, 8, 2**31 - 1], "<i4").tobytes())).check(vocabulary_size=0)
+    Tails.empty(Reason.LATE, [1], [10]).check(vocabulary_size=100)
+
+
+def test_each_row_has_places_of_its_own() -> None:
+    parents = np.array([-1, 0, 0], "<i2").tobytes()
+    two_rows = {"node_end": np.array([2, 3], "<u4").tobytes(), "parents": parents}
+    with pytest.raises(MalformedTailError, match="parents"):
+        Tails(tail(**two_rows)).check(vocabulary_size=10)
+    Tails(tail(parents=parents)).check(vocabulary_size=10)
+
+
+def test_a_draft_is_cut_to_its_first_nodes() -> None:
+    draft = Draft(Tails(tail()), 0)
+    assert (draft.first(2).tokens.tolist(), draft.first(2).parents.tolist()) == ([7, 8], [-1, 0])
+    assert len(draft.first(0)) == 0
+    assert draft.first(9).tokens.tolist() == [7, 8, 9]

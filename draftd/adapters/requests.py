@@ -1,0 +1,101 @@
+"""The requests of an engine that knows what is new: what it states each step becomes one message."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from draftd.client import Draft, Request
+from draftd.client.client import ChannelClient
+from draftd.client.opening import OpenOptions
+
+
+class EngineRow(NamedTuple):
+    """One request in one step of an engine."""
+
+    request_id: str
+    text: NDArray[np.int32]  # int32[n]: everything committed, prompt and output
+    prompt_length: int  # tokens
+    max_nodes: int  # of the draft wanted; 0: none
+    verified: int | None = None  # how many nodes of the last draft, in order, went through the target; None: all
+    options: OpenOptions | None = None  # looked at when the id is not open yet; kept for opening it again
+
+
+@dataclass(slots=True)
+class Figures:
+    """What became of the drafts so far, in tokens."""
+
+    steps: int = 0  # rows that were stated: one request in one step is one
+    drafted: int = 0
+    verified: int = 0  # of those drafted
+    accepted: int = 0  # of those verified
+
+
+@dataclass(slots=True)
+class _Known:
+    """A request that draftd was told of."""
+
+    request: Request
+    prompt_length: int
+    options: OpenOptions
+    drafted: int = 0  # nodes of the last draft, as the engine got it
+
+
+class EngineRequests:
+    """Engine requests by id, each a request of `client`. Belongs to one thread.
+
+    Nothing raises for what a drafter or a network does, as little as the client's verbs do.
+    """
+
+    def __init__(self, client: ChannelClient) -> None:
+        self.client = client
+        self.figures = Figures()
+        self._known: dict[str, _Known] = {}
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._known
+
+    def __repr__(self) -> str:
+        return f"EngineRequests({len(self._known)} open, {self.figures})"
+
+    def keep(self, request_ids: Collection[str]) -> None:
+        """Closes the requests that are not among these; the next message says so."""
+        for request_id in self._known.keys() - request_ids:
+            self.client.close_request(self._known.pop(request_id).request, hold=True)
+
+    def step(self, rows: Sequence[EngineRow]) -> list[Draft]:
+        """Commits what is new in each row's text, and drafts: one message, one draft for each row, none longer than its
+        max_nodes.
+
+        An id that is not open is opened. A text that does not go on from the one known (shorter, or with a
+        prompt of another length) opens its request again.
+        """
+        commits: dict[Request, list[int]] = {}
+        verified: dict[Request, int] = {}
+        stated = [self._stated(row) for row in rows]
+        for row, known in zip(rows, stated, strict=True):
+            new = row.text[known.request.length :].tolist()
+            commits[known.request] = new
+            if known.drafted and new:
+                went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
+                verified[known.request] = went_through
+                self.figures.verified += went_through
+                self.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
+        most = max((row.max_nodes for row in rows), default=0)
+        answer = self.client.step(commits, max_nodes=max(1, most), verified=verified)
+        drafts = [draft.first(row.max_nodes) for row, draft in zip(rows, answer.values(), strict=True)]
+        for known, draft in zip(stated, drafts, strict=True):
+            known.drafted = len(draft)
+            self.figures.drafted += known.drafted
+        self.figures.steps += len(rows)
+        return drafts
+
+    def _stated(self, row: EngineRow) -> _Known:
+        known = self._known.get(row.request_id)
+        if known is None or known.prompt_length != row.prompt_length or known.request.length > len(row.text):
+            options = known.options if known else row.options or {}
+            request = self.client.open(row.request_id, row.text[: row.prompt_length], hold=True, **options)
+            known = self._known[row.request_id] = _Known(request, row.prompt_length, options)
+        return known

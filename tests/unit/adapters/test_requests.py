@@ -1,0 +1,144 @@
+"""What an engine states each step, as one message to a real engine of drafts in the same process."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from draftd.adapters.requests import EngineRequests, EngineRow
+from draftd.client import Reason
+from draftd.client.local import LocalChannel, LocalClient
+from draftd.client.opening import OpenOptions
+from draftd.config import EngineSettings
+from draftd.engine import Engine
+from draftd.wire import Frame, Shape
+
+PROMPT = [1, 2, 3, 4, 5, 1, 2, 3]  # goes on with 4, 5, 1
+CHAIN = OpenOptions(shape="chain")
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = Engine(EngineSettings())
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def requests(engine: Engine) -> EngineRequests:
+    return EngineRequests(LocalClient(engine, vocabulary_size=100))
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
+    """What goes out from now on."""
+    frames: list[Frame] = []
+    send = LocalChannel.send
+
+    def keep(channel: LocalChannel, data: list[bytes], timeout: float) -> bool:
+        frames.extend(map(Frame.FromString, data))
+        return send(channel, data, timeout)
+
+    monkeypatch.setattr(LocalChannel, "send", keep)
+    return frames
+
+
+def row(text: list[int], request_id: str = "r", prompt_length: int = len(PROMPT), **said: int) -> EngineRow:
+    return EngineRow(
+        request_id, np.array(text, np.int32), prompt_length, said.pop("max_nodes", 3), options=CHAIN, **said
+    )
+
+
+def test_a_step_that_opens_commits_and_closes_is_one_message(requests: EngineRequests, frames: list[Frame]) -> None:
+    requests.step([row(PROMPT, "gone")])
+    frames.clear()
+    requests.keep({"a", "b"})
+    drafts = requests.step([row([*PROMPT, 4], "a"), row([*PROMPT, 4, 5], "b")])
+    assert [draft.tokens.tolist() for draft in drafts] == [[5, 1, 2], [1, 2, 3]]
+    (frame,) = frames
+    assert len(frame.step.close.request) == 4
+    assert [sync.request_id for sync in frame.step.sync] == ["a", "b"]
+    assert "gone" not in requests
+    assert "a" in requests
+
+
+def test_only_what_is_new_is_committed(requests: EngineRequests, frames: list[Frame]) -> None:
+    requests.step([row(PROMPT)])
+    requests.step([row([*PROMPT, 4, 5])])
+    assert np.frombuffer(frames[-1].step.commit.tokens, "<i4").tolist() == [4, 5]
+    assert not frames[-1].step.sync
+
+
+def test_the_first_row_of_a_request_that_another_engine_began_states_all_of_it(requests: EngineRequests) -> None:
+    (draft,) = requests.step([row([*PROMPT, 4, 5, 1], prompt_length=5)])
+    assert (draft.tokens.tolist(), draft.base) == ([2, 3, 4], len(PROMPT) + 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt_length"), [([*PROMPT, 4], len(PROMPT)), ([*PROMPT, 4, 5, 1, 2, 3], len(PROMPT) + 2)]
+)
+def test_what_does_not_go_on_from_the_known_text_opens_again(
+    requests: EngineRequests, frames: list[Frame], text: list[int], prompt_length: int
+) -> None:
+    requests.step([row([*PROMPT, 4, 5, 1])])
+    (draft,) = requests.step([row(text, prompt_length=prompt_length)._replace(options=None)])
+    assert draft.tokens.tolist() == ([5, 1, 2] if text[-1] == 4 else [4, 5, 1])
+    (sync,) = frames[-1].step.sync
+    assert (sync.epoch, sync.shape, len(sync.prompt)) == (2, Shape.SHAPE_CHAIN, 4 * prompt_length)
+
+
+def test_each_row_gets_no_more_nodes_than_it_wants(requests: EngineRequests) -> None:
+    drafts = requests.step([row(PROMPT, name, max_nodes=most) for name, most in [("a", 0), ("b", 1), ("c", 3)]])
+    assert [draft.tokens.tolist() for draft in drafts] == [[], [4], [4, 5, 1]]
+    (draft,) = requests.step([row([*PROMPT, 4], "a", max_nodes=0)])
+    assert len(draft) == 0
+
+
+def test_figures_count_what_went_through_the_target_alone(requests: EngineRequests) -> None:
+    requests.step([row(PROMPT)])
+    requests.step([row([*PROMPT, 4, 5], verified=2)])  # of three; one accepted
+    assert vars_of(requests) == (2, 6, 2, 1)
+    requests.step([row([*PROMPT, 4, 5, 1, 2, 3, 4])])  # all three, and all accepted
+    assert vars_of(requests) == (3, 9, 5, 4)
+    requests.step([row([*PROMPT, 4, 5, 1, 2, 3, 4])])  # nothing new: nothing was verified
+    assert vars_of(requests) == (4, 12, 5, 4)
+    assert repr(requests) == "EngineRequests(1 open, Figures(steps=4, drafted=12, verified=5, accepted=4))"
+
+
+def vars_of(requests: EngineRequests) -> tuple[int, int, int, int]:
+    figures = requests.figures
+    return figures.steps, figures.drafted, figures.verified, figures.accepted
+
+
+def test_a_draft_that_was_cut_counts_for_the_drafter_as_far_as_it_was_used(
+    requests: EngineRequests, frames: list[Frame]
+) -> None:
+    requests.step([row(PROMPT, "cut", max_nodes=1), row(PROMPT, "whole")])
+    requests.step([row([*PROMPT, 4], "cut"), row([*PROMPT, 4], "whole")])
+    assert np.frombuffer(frames[-1].step.commit.verified, "<i4").tolist() == [1, 3]
+
+
+def test_a_closed_id_opens_anew(requests: EngineRequests) -> None:
+    requests.step([row(PROMPT)])
+    requests.keep(())
+    (draft,) = requests.step([row([7, 8, 9, 7, 8], prompt_length=5)])
+    assert draft.tokens.tolist() == [9, 7, 8]
+
+
+def test_a_lost_drafter_is_told_again_of_all_requests(requests: EngineRequests, engine: Engine) -> None:
+    requests.step([row(PROMPT, "a"), row(PROMPT, "b")])
+    other = Engine(EngineSettings())
+    requests.client._line._channel._engine = other  # what a restart looks like
+    drafts = requests.step([row([*PROMPT, 4], "a"), row([*PROMPT, 4, 5], "b")])
+    assert [draft.tokens.tolist() for draft in drafts] == [[5, 1, 2], [1, 2, 3]]
+    other.close()
+
+
+def test_no_rows_are_no_trouble(requests: EngineRequests) -> None:
+    assert requests.step([]) == []
+
+
+def test_a_closed_client_gives_empty_drafts(requests: EngineRequests) -> None:
+    requests.client.close()
+    (draft,) = requests.step([row(PROMPT)])
+    assert (len(draft), draft.reason) == (0, Reason.CLOSED)
