@@ -15,13 +15,17 @@ PADDING_TOKEN = 0  # an id that every vocabulary has
 
 
 class Nodes(Protocol):
-    """What the helpers read: a Draft, or a DraftTree that was made of one. Parents come before their children."""
+    """What a tree is: a Draft, a DraftTree, or an engine's own columns. Parents come before their children."""
 
     @property
     def tokens(self) -> NDArray[np.int32]: ...
 
     @property
     def parents(self) -> NDArray[np.int16]: ...
+
+
+class RatedNodes(Nodes, Protocol):
+    """A tree that knows how likely its nodes are."""
 
     @property
     def survival(self) -> NDArray[np.float32]: ...
@@ -114,7 +118,7 @@ def tree_batch(trees: Sequence[Nodes], roots: Sequence[int], width: int | None =
     return TreeBatch(tokens, parents, sizes)
 
 
-def best_path(tree: Nodes, longest: int | None = None) -> list[int]:
+def best_path(tree: RatedNodes, longest: int | None = None) -> list[int]:
     """The nodes of the chain with most accepted tokens to be expected, from the first to the last, at most `longest`.
 
     A chain's expectation is the sum of its nodes' survival.
@@ -150,7 +154,7 @@ def legal_nodes(tree: Nodes, allows: Callable[[Sequence[int]], bool]) -> NDArray
     return np.array(legal, np.bool_)
 
 
-def kept_nodes(tree: Nodes, keep: NDArray[np.bool_]) -> DraftTree:
+def kept_nodes(tree: RatedNodes, keep: NDArray[np.bool_]) -> DraftTree:
     """The tree of the nodes where `keep`, bool[n], is set, in their order.
 
     Raises ValueError for a node that stays without its parent.
