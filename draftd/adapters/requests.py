@@ -72,17 +72,7 @@ class EngineRequests:
         An id that is not open is opened. A text that does not go on from the one known (shorter, or with a
         prompt of another length) opens its request again.
         """
-        commits: dict[Request, list[int]] = {}
-        verified: dict[Request, int] = {}
-        stated = [self._stated(row) for row in rows]
-        for row, known in zip(rows, stated, strict=True):
-            new = row.text[known.request.length :].tolist()
-            commits[known.request] = new
-            if known.drafted and new:
-                went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
-                verified[known.request] = went_through
-                self.figures.verified += went_through
-                self.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
+        stated, commits, verified = self._take(rows)
         most = max((row.max_nodes for row in rows), default=0)
         answer = self.client.step(commits, max_nodes=max(1, most), verified=verified)
         drafts = [draft.first(row.max_nodes) for row, draft in zip(rows, answer.values(), strict=True)]
@@ -91,6 +81,28 @@ class EngineRequests:
             self.figures.drafted += known.drafted
         self.figures.steps += len(rows)
         return drafts
+
+    def finish(self, row: EngineRow) -> None:
+        """Commits what is new in the row's text and closes the request, at once: for engines that tell of the end."""
+        _, commits, verified = self._take([row])
+        self.client.commit(commits, verified=verified)
+        self.client.close_request(self._known.pop(row.request_id).request)
+
+    def _take(self, rows: Sequence[EngineRow]) -> tuple[list[_Known], dict[Request, list[int]], dict[Request, int]]:
+        """What is known of each row's request, its new tokens, and of how much of a draft they are the outcome."""
+        stated: list[_Known] = []
+        commits: dict[Request, list[int]] = {}
+        verified: dict[Request, int] = {}
+        for row in rows:
+            known = self._stated(row)
+            stated.append(known)
+            new = commits[known.request] = row.text[known.request.length :].tolist()
+            if known.drafted and new:
+                went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
+                verified[known.request] = went_through
+                self.figures.verified += went_through
+                self.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
+        return stated, commits, verified
 
     def _stated(self, row: EngineRow) -> _Known:
         known = self._known.get(row.request_id)

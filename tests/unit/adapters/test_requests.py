@@ -118,6 +118,17 @@ def test_a_draft_that_was_cut_counts_for_the_drafter_as_far_as_it_was_used(
     assert np.frombuffer(frames[-1].step.commit.verified, "<i4").tolist() == [1, 3]
 
 
+def test_what_is_finished_is_committed_and_closed_without_a_step(requests: EngineRequests, frames: list[Frame]) -> None:
+    requests.step([row(PROMPT)])
+    frames.clear()
+    requests.finish(row([*PROMPT, 4, 5, 9], verified=2))
+    committed, closed = frames
+    assert np.frombuffer(committed.step.commit.tokens, "<i4").tolist() == [4, 5, 9]
+    assert len(closed.step.close.request) == 4
+    assert vars_of(requests) == (1, 3, 2, 2)
+    assert "r" not in requests
+
+
 def test_a_closed_id_opens_anew(requests: EngineRequests) -> None:
     requests.step([row(PROMPT)])
     requests.keep(())
