@@ -1,0 +1,54 @@
+"""What an engine's log says of its drafter."""
+
+import logging
+from operator import attrgetter
+
+from draftd.client.client import ChannelClient
+from draftd.client.health import Counters
+
+SECONDS_BETWEEN = 60.0
+
+_unanswered = attrgetter("late", "unreachable", "refused", "off")
+
+
+class HealthLog:
+    """Says when steps got no drafts: of the first step at once, later once a minute at most, and when that is over.
+
+    Pure: the clock comes in as `now`, in seconds.
+    """
+
+    def __init__(self, client: ChannelClient, logger: logging.Logger) -> None:
+        self._client = client
+        self._logger = logger
+        self._seen = Counters()
+        self._look_at = 0.0
+        self._in_trouble = False
+
+    def look(self, now: float) -> None:
+        """Costs nothing between two looks."""
+        if now < self._look_at:
+            return
+        self._look_at = now + SECONDS_BETWEEN
+        health = self._client.health()
+        before, self._seen = self._seen, health.counters
+        late, unreachable, refused, off = (
+            count - earlier for count, earlier in zip(_unanswered(self._seen), _unanswered(before), strict=True)
+        )
+        without = late + unreachable + refused + off
+        refused_requests = self._seen.row_errors - before.row_errors
+        if without or refused_requests:
+            self._logger.warning(
+                "draftd: %d of %d steps without drafts (%d late, %d no connection, %d refused, %d not asked), "
+                "%d requests refused; last error: %s",
+                without,
+                without + self._seen.steps - before.steps,
+                late,
+                unreachable,
+                refused,
+                off,
+                refused_requests,
+                health.last_error,
+            )
+        elif self._in_trouble:
+            self._logger.info("draftd: drafts come again")
+        self._in_trouble = bool(without or refused_requests)

@@ -1,0 +1,195 @@
+"""vLLM: a proposer for its `custom_class` method, which the V1 model runner calls after each step.
+
+    speculative_config={
+        "method": "custom_class", "model": "draftd.adapters.vllm.DraftdProposer", "num_speculative_tokens": 8
+    }
+
+vLLM tells a proposer neither request ids nor what became of its drafts; both are read from the model runner.
+"""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from vllm.distributed.parallel_state import get_tp_group
+from vllm.logger import init_logger
+
+from draftd.adapters.health_log import HealthLog
+from draftd.adapters.requests import EngineRequests, EngineRow
+from draftd.adapters.settings import adapter_settings
+from draftd.client.client import ChannelClient
+from draftd.client.opening import OpenOptions
+
+GREETING_SECONDS = 1.0  # that the start of the engine waits for draftd at most; later it is welcome, too
+GROUP_ARGUMENT = "draftd_group"  # of SamplingParams.extra_args (over HTTP vllm_xargs): OpenOptions.group
+
+logger = init_logger("vllm.draftd")  # below vLLM's own, so that its handlers, format and level apply
+
+
+class DraftdProposer:
+    """Drafts chains of at most `num_speculative_tokens` for every request of a step, by one message to draftd.
+
+    Nothing that draftd does, or does not do, stops the engine: a request without a draft is decoded as without
+    speculation. Of a tensor-parallel group the first rank asks; the others get the same drafts.
+    """
+
+    def __init__(self, vllm_config: Any) -> None:
+        """Raises ConfigError, which vLLM reports at its start, for settings that can't be used."""
+        self._settings = adapter_settings()
+        self._most_tokens: int = vllm_config.speculative_config.num_speculative_tokens
+        self._longest: int = vllm_config.model_config.max_model_len
+        self._model = _served_name(vllm_config.model_config)
+        self._vocabulary_size: int = vllm_config.model_config.get_vocab_size()
+        self._verifier = f"vllm-{vllm_config.parallel_config.data_parallel_rank}"
+        self._runner: Any = None  # until load_model
+        self._requests: EngineRequests | None = None  # None: another rank asks
+        self._health_log: HealthLog | None = None
+        self._shared_drafts: SharedDrafts | None = None  # None: there is no other rank
+        self._last_drafts: dict[str, list[int]] = {}  # of the last step, by request id
+
+    @property
+    def client(self) -> ChannelClient | None:
+        """Of draftd. None on ranks that do not ask, and before the model is loaded."""
+        return self._requests.client if self._requests is not None else None
+
+    def __repr__(self) -> str:
+        return f"DraftdProposer({self._model!r} at {self._settings.endpoint}, {self._requests or 'another rank asks'})"
+
+    def load_model(self, *_: Any, **__: Any) -> None:
+        """There is none to load. vLLM's model runner calls this: here it becomes known, and draftd is greeted."""
+        self._runner = _calling_runner()
+        group = get_tp_group()
+        if group.world_size > 1:
+            self._shared_drafts = SharedDrafts(group, self._runner.max_num_reqs, self._most_tokens)
+        if group.rank_in_group == 0:
+            client = self._settings.connect(self._model, verifier=self._verifier, vocabulary_size=self._vocabulary_size)
+            self._requests = EngineRequests(client)
+            self._health_log = HealthLog(client, logger)
+            health = client.check(GREETING_SECONDS)
+            if health.state == "serving":
+                logger.info("draftd %s drafts, at %s", health.drafter_version, self._settings.endpoint)
+            else:
+                logger.warning("draftd is not there yet, at %s: %s", self._settings.endpoint, health.last_error)
+
+    def propose(
+        self,
+        sampled_token_ids: list[list[int]],
+        num_tokens_no_spec: NDArray[np.int32],
+        token_ids_cpu: NDArray[np.int32],
+        slot_mappings: Any = None,  # noqa: ARG002  (vLLM names it)
+    ) -> list[list[int]]:
+        """One draft per row of the batch. `sampled_token_ids`: what each row emitted in this step; nothing while its
+        prompt is not through. `num_tokens_no_spec`, `token_ids_cpu`: int32[rows], int32[rows, max_model_len], each
+        row's committed text."""
+        drafts: list[list[int]] = []
+        if self._requests is not None:
+            drafts = self._ask(self._requests, sampled_token_ids, num_tokens_no_spec, token_ids_cpu)
+        if self._shared_drafts is not None:
+            drafts = self._shared_drafts.exchange(drafts, len(sampled_token_ids))
+        return drafts
+
+    def _ask(
+        self,
+        requests: EngineRequests,
+        sampled_token_ids: list[list[int]],
+        num_tokens_no_spec: NDArray[np.int32],
+        token_ids_cpu: NDArray[np.int32],
+    ) -> list[list[int]]:
+        # What is finished has left the runner's requests; what is preempted has left the batch only.
+        requests.keep(self._runner.requests.keys())
+        request_ids = self._runner.input_batch.req_ids
+        places = [place for place, sampled in enumerate(sampled_token_ids) if sampled]
+        lengths = num_tokens_no_spec[: len(sampled_token_ids)].tolist()
+        rows = [
+            self._row(request_ids[place], place, token_ids_cpu[place, : lengths[place]], request_ids[place] in requests)
+            for place in places
+        ]
+        drafts: list[list[int]] = [[] for _ in sampled_token_ids]
+        if rows:
+            for place, draft in zip(places, requests.step(rows), strict=True):
+                drafts[place] = draft.tokens.tolist()
+        self._last_drafts = dict(zip(request_ids, drafts, strict=True))
+        if self._health_log is not None:
+            self._health_log.look(time.monotonic())
+        return drafts
+
+    def _row(self, request_id: str, place: int, text: NDArray[np.int32], known: bool) -> EngineRow:
+        batch, state = self._runner.input_batch, self._runner.requests[request_id]
+        prompt_length = state.num_prompt_tokens
+        max_nodes = max(0, min(self._most_tokens, self._longest - len(text) - 1))
+        if state.prompt_token_ids is None:  # given as embeddings: what stands in its place is another request's text
+            text, prompt_length = text[prompt_length:], 0
+        return EngineRow(
+            request_id,
+            text,
+            prompt_length,
+            max_nodes,
+            verified=self._verified(request_id, batch.spec_token_ids[place]),
+            options=None if known else self._options(state),
+        )
+
+    def _verified(self, request_id: str, scheduled: list[int]) -> int:
+        """How many tokens of the last draft went through the target: the scheduler cuts drafts to its token budget and
+        to the grammar, drops those of preempted requests, and in front of max_model_len makes up its own."""
+        drafted = self._last_drafts.get(request_id, [])
+        return len(scheduled) if scheduled == drafted[: len(scheduled)] else 0
+
+    def _options(self, state: Any) -> OpenOptions:
+        sampling = state.sampling_params
+        end_id = sampling.eos_token_id  # None: the request ignores it
+        most_tokens = self._longest - state.num_prompt_tokens
+        group = str((sampling.extra_args or {}).get(GROUP_ARGUMENT, ""))
+        return OpenOptions(
+            adapter=state.lora_request.lora_name if state.lora_request else "",
+            group=group,
+            share="none" if self._settings.share == "group" and not group else self._settings.share,
+            corpora=self._settings.corpora,
+            shape="chain",
+            stop_ids=[*(sampling.stop_token_ids or ()), *(() if end_id is None else (end_id,))],
+            max_new_tokens=most_tokens if sampling.max_tokens is None else min(sampling.max_tokens, most_tokens),
+            temperature=sampling.temperature,
+            min_survival=self._settings.min_survival,
+        )
+
+
+class SharedDrafts:
+    """Drafts of the first rank for all ranks of a tensor-parallel group.
+
+    The broadcast has a fixed size, and every rank takes part in every step, whatever became of the drafts.
+    """
+
+    def __init__(self, group: Any, most_rows: int, most_tokens: int) -> None:
+        self._group = group
+        self._table = torch.zeros((most_rows, 1 + most_tokens), dtype=torch.int32)  # a row: length, tokens
+        self._rows = self._table.numpy()
+
+    def exchange(self, drafts: list[list[int]], count: int) -> list[list[int]]:
+        """The first rank's `drafts`, on every rank: one for each of the `count` rows of the step."""
+        for row, draft in zip(self._rows, drafts, strict=False):
+            row[0] = len(draft)
+            row[1 : 1 + len(draft)] = draft
+        torch.distributed.broadcast(self._table, src=self._group.ranks[0], group=self._group.cpu_group)
+        return [row[1 : 1 + row[0]].tolist() for row in self._rows[:count]]
+
+
+def _served_name(model_config: Any) -> str:
+    """What its clients call the model, or where it was loaded from."""
+    name = model_config.served_model_name
+    return str(name[0] if isinstance(name, list) else name or model_config.model)
+
+
+def _calling_runner() -> Any:
+    """The model runner that calls load_model: vLLM hands it to no proposer.
+
+    Raises RuntimeError for a caller that is none of the kind this adapter reads."""
+    frame = sys._getframe(2)
+    runner = frame.f_locals.get("self")
+    if not all(hasattr(runner, name) for name in ("input_batch", "requests", "max_num_reqs")):
+        raise RuntimeError(
+            f"DraftdProposer: {frame.f_code.co_qualname} is no model runner of the kind that it reads; "
+            "use vLLM 0.32 with its V1 model runner"
+        )
+    return runner
