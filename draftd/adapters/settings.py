@@ -48,7 +48,7 @@ class AdapterSettings(BaseSettings):
     min_survival: float = Field(
         default=0.0, ge=0, le=1, description="Drafted tokens less likely to be accepted are left out."
     )
-    share: Literal["outputs", "group", "all", "none"] = Field(
+    share: Literal["outputs", "all", "none"] = Field(
         default="outputs",
         description="What of a request others of the namespace may draft from.",
     )
