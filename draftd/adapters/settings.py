@@ -14,6 +14,7 @@ from pydantic_settings import (
 )
 
 from draftd.client import Client, Namespace
+from draftd.client.opening import OpenOptions
 from draftd.config import ADAPTER_PREFIX, ConfigError, Settings, nearest
 
 FILE_VARIABLE = f"{ADAPTER_PREFIX}CONFIG"
@@ -48,9 +49,9 @@ class AdapterSettings(BaseSettings):
     min_survival: float = Field(
         default=0.0, ge=0, le=1, description="Drafted tokens less likely to be accepted are left out."
     )
-    share: Literal["outputs", "all", "none"] = Field(
+    share: Literal["outputs", "group", "all", "none"] = Field(
         default="outputs",
-        description="What of a request others of the namespace may draft from.",
+        description="What of a request others of the namespace may draft from; group: its output, and only others of its group.",
     )
     corpora: Literal["all"] | tuple[str, ...] = Field(
         default="all", description="Which of the namespace's corpora drafts come from; a list is written as JSON."
@@ -68,6 +69,16 @@ class AdapterSettings(BaseSettings):
         del dotenv_settings, file_secret_settings
         file = os.environ.get(FILE_VARIABLE)
         return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, Path(file) if file else None)
+
+    def options(self, *, adapter: str = "", group: str = "") -> OpenOptions:
+        """What every request of that adapter and group states. With share="group", one without a group shares nothing."""
+        return OpenOptions(
+            adapter=adapter,
+            group=group,
+            share="none" if self.share == "group" and not group else self.share,
+            corpora=self.corpora,
+            min_survival=self.min_survival,
+        )
 
     def connect(self, model: str, *, verifier: str, vocabulary_size: int) -> Client:
         """A client for an engine that serves `model` (if the settings name no other)."""

@@ -83,3 +83,12 @@ def test_the_engine_names_the_model_unless_the_settings_do() -> None:
             "the engine's", verifier="test", vocabulary_size=10
         ) as client:
             assert client.namespace == Namespace(tenant="acme", model=used, tokenizer="abc")
+
+
+@pytest.mark.parametrize(
+    ("share", "group", "shared"),
+    [("group", "g", "group"), ("group", "", "none"), ("outputs", "g", "outputs"), ("all", "", "all")],
+)
+def test_without_a_group_nothing_is_shared_with_one(share: str, group: str, shared: str) -> None:
+    options = adapter_settings(share=share, corpora=("handbook",), min_survival=0.25).options(adapter="a", group=group)
+    assert options == {"adapter": "a", "group": group, "share": shared, "corpora": ("handbook",), "min_survival": 0.25}
