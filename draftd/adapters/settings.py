@@ -51,7 +51,7 @@ class AdapterSettings(BaseSettings):
     )
     share: Literal["outputs", "group", "all", "none"] = Field(
         default="outputs",
-        description="What of a request others of the namespace may draft from; group: its output, and only others of its group.",
+        description="What of a request others of the namespace may draft from; group: its output, those of its group.",
     )
     corpora: Literal["all"] | tuple[str, ...] = Field(
         default="all", description="Which of the namespace's corpora drafts come from; a list is written as JSON."
@@ -71,7 +71,7 @@ class AdapterSettings(BaseSettings):
         return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, Path(file) if file else None)
 
     def options(self, *, adapter: str = "", group: str = "") -> OpenOptions:
-        """What every request of that adapter and group states. With share="group", one without a group shares nothing."""
+        """What requests of that adapter and group state. With share="group", those without a group share nothing."""
         return OpenOptions(
             adapter=adapter,
             group=group,
