@@ -98,44 +98,41 @@ class DraftdProposer:
         num_tokens_no_spec: NDArray[np.int32],
         token_ids_cpu: NDArray[np.int32],
     ) -> list[list[int]]:
-        # What is finished has left the runner's requests; what is preempted has left the batch only.
-        requests.keep(self._runner.requests.keys())
-        request_ids = self._runner.input_batch.req_ids
-        places = [place for place, sampled in enumerate(sampled_token_ids) if sampled]
+        batch, states = self._runner.input_batch, self._runner.requests
+        requests.keep(states.keys())  # what is preempted has left the batch, what is finished these, too
+        rows: list[EngineRow] = []
+        places: list[int] = []  # of the rows in the batch
         lengths = num_tokens_no_spec[: len(sampled_token_ids)].tolist()
-        rows = [
-            self._row(request_ids[place], place, token_ids_cpu[place, : lengths[place]], request_ids[place] in requests)
-            for place in places
-        ]
+        columns = zip(sampled_token_ids, batch.req_ids, lengths, batch.spec_token_ids, strict=False)
+        for place, (sampled, request_id, length, scheduled) in enumerate(columns):
+            if not sampled:
+                continue
+            state = states[request_id]
+            prompt = state.num_prompt_tokens
+            # Where a prompt was given as embeddings, what stands in its place is another request's text.
+            first = prompt if state.prompt_token_ids is None else 0
+            drafted = self._last_drafts.get(request_id, [])
+            rows.append(
+                EngineRow(
+                    request_id,
+                    token_ids_cpu[place, first:length],
+                    prompt - first,
+                    min(self._most_tokens, max(0, self._longest - length - 1)),
+                    # The scheduler cuts drafts to its token budget and to the grammar, drops those of preempted
+                    # requests, and before the longest text makes up its own.
+                    len(scheduled) if scheduled == drafted[: len(scheduled)] else 0,
+                    None if request_id in requests else self._options(state),
+                )
+            )
+            places.append(place)
         drafts: list[list[int]] = [[] for _ in sampled_token_ids]
         if rows:
             for place, draft in zip(places, requests.step(rows), strict=True):
                 drafts[place] = draft.tokens.tolist()
-        self._last_drafts = dict(zip(request_ids, drafts, strict=True))
+        self._last_drafts = dict(zip(batch.req_ids, drafts, strict=True))
         if self._health_log is not None:
             self._health_log.look(time.monotonic())
         return drafts
-
-    def _row(self, request_id: str, place: int, text: NDArray[np.int32], known: bool) -> EngineRow:
-        batch, state = self._runner.input_batch, self._runner.requests[request_id]
-        prompt_length = state.num_prompt_tokens
-        max_nodes = max(0, min(self._most_tokens, self._longest - len(text) - 1))
-        if state.prompt_token_ids is None:  # given as embeddings: what stands in its place is another request's text
-            text, prompt_length = text[prompt_length:], 0
-        return EngineRow(
-            request_id,
-            text,
-            prompt_length,
-            max_nodes,
-            verified=self._verified(request_id, batch.spec_token_ids[place]),
-            options=None if known else self._options(state),
-        )
-
-    def _verified(self, request_id: str, scheduled: list[int]) -> int:
-        """How many tokens of the last draft went through the target: the scheduler cuts drafts to its token budget and
-        to the grammar, drops those of preempted requests, and in front of max_model_len makes up its own."""
-        drafted = self._last_drafts.get(request_id, [])
-        return len(scheduled) if scheduled == drafted[: len(scheduled)] else 0
 
     def _options(self, state: Any) -> OpenOptions:
         sampling = state.sampling_params
