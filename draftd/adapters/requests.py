@@ -1,7 +1,7 @@
 """The requests of an engine that knows what is new: what it states each step becomes one message."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class _Known:
     request: Request
     prompt_length: int
     options: OpenOptions
+    figures: Figures
     drafted: int = 0  # nodes of the last draft, as the engine got it
 
 
@@ -51,8 +52,13 @@ class EngineRequests:
 
     def __init__(self, client: ChannelClient) -> None:
         self.client = client
-        self.figures = Figures()
+        self.figures_of: dict[str, Figures] = {}  # by adapter (LoRA); "" is the model without
         self._known: dict[str, _Known] = {}
+
+    @property
+    def figures(self) -> Figures:
+        """Of all adapters together."""
+        return Figures(*map(sum, zip(*map(astuple, self.figures_of.values()), strict=True)))
 
     def __contains__(self, request_id: str) -> bool:
         return request_id in self._known
@@ -78,8 +84,8 @@ class EngineRequests:
         drafts = [draft.first(row.max_nodes) for row, draft in zip(rows, answer.values(), strict=True)]
         for known, draft in zip(stated, drafts, strict=True):
             known.drafted = len(draft)
-            self.figures.drafted += known.drafted
-        self.figures.steps += len(rows)
+            known.figures.drafted += known.drafted
+            known.figures.steps += 1
         return drafts
 
     def finish(self, row: EngineRow) -> None:
@@ -100,8 +106,8 @@ class EngineRequests:
             if known.drafted and new:
                 went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
                 verified[known.request] = went_through
-                self.figures.verified += went_through
-                self.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
+                known.figures.verified += went_through
+                known.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
         return stated, commits, verified
 
     def _stated(self, row: EngineRow) -> _Known:
@@ -109,5 +115,6 @@ class EngineRequests:
         if known is None or known.prompt_length != row.prompt_length or known.request.length > len(row.text):
             options = known.options if known else row.options or {}
             request = self.client.open(row.request_id, row.text[: row.prompt_length], hold=True, **options)
-            known = self._known[row.request_id] = _Known(request, row.prompt_length, options)
+            figures = self.figures_of.setdefault(options.get("adapter", ""), Figures())
+            known = self._known[row.request_id] = _Known(request, row.prompt_length, options, figures)
         return known

@@ -105,6 +105,14 @@ def test_figures_count_what_went_through_the_target_alone(requests: EngineReques
     assert repr(requests) == "EngineRequests(1 open, Figures(steps=4, drafted=12, verified=5, accepted=4))"
 
 
+def test_adapters_are_counted_apart(requests: EngineRequests) -> None:
+    requests.step([row(PROMPT, "a")._replace(options=OpenOptions(adapter="lora")), row(PROMPT, "b")])
+    requests.step([row([*PROMPT, 4, 5], "a"), row([*PROMPT, 9], "b")])
+    accepted = {adapter: figures.accepted for adapter, figures in requests.figures_of.items()}
+    assert accepted == {"lora": 1, "": 0}
+    assert requests.figures.steps == 4
+
+
 def vars_of(requests: EngineRequests) -> tuple[int, int, int, int]:
     figures = requests.figures
     return figures.steps, figures.drafted, figures.verified, figures.accepted
