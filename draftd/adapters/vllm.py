@@ -19,12 +19,12 @@ from vllm.logger import init_logger
 
 from draftd.adapters.health_log import HealthLog
 from draftd.adapters.requests import EngineRequests, EngineRow
-from draftd.adapters.settings import adapter_settings
-from draftd.client.client import ChannelClient
+from draftd.adapters.settings import AdapterSettings, adapter_settings
+from draftd.client import Client
 from draftd.client.opening import OpenOptions
 
 GREETING_SECONDS = 1.0  # that the start of the engine waits for draftd at most; later it is welcome, too
-GROUP_ARGUMENT = "draftd_group"  # of SamplingParams.extra_args (over HTTP vllm_xargs): OpenOptions.group
+GROUP_ARGUMENT = "draftd_group"  # of SamplingParams.extra_args (vllm_xargs over HTTP): OpenOptions.group
 
 logger = init_logger("vllm.draftd")  # below vLLM's own, so that its handlers, format and level apply
 
@@ -39,35 +39,34 @@ class DraftdProposer:
     def __init__(self, vllm_config: Any) -> None:
         """Raises ConfigError, which vLLM reports at its start, for settings that can't be used."""
         self._settings = adapter_settings()
+        self._config = vllm_config
         self._most_tokens: int = vllm_config.speculative_config.num_speculative_tokens
-        self._longest: int = vllm_config.model_config.max_model_len
-        self._model = _served_name(vllm_config.model_config)
-        self._vocabulary_size: int = vllm_config.model_config.get_vocab_size()
-        self._verifier = f"vllm-{vllm_config.parallel_config.data_parallel_rank}"
-        self._runner: Any = None  # until load_model
-        self._requests: EngineRequests | None = None  # None: another rank asks
-        self._health_log: HealthLog | None = None
-        self._shared_drafts: SharedDrafts | None = None  # None: there is no other rank
-        self._last_drafts: dict[str, list[int]] = {}  # of the last step, by request id
+        self.asking: Asking | None = None  # another rank asks; or load_model was not called yet
+        self._shared_drafts: SharedDrafts | None = None  # there is no other rank
 
     @property
-    def client(self) -> ChannelClient | None:
-        """Of draftd. None on ranks that do not ask, and before the model is loaded."""
-        return self._requests.client if self._requests is not None else None
+    def client(self) -> Client | None:
+        """Of draftd; None where this rank does not ask."""
+        return self.asking.client if self.asking is not None else None
 
     def __repr__(self) -> str:
-        return f"DraftdProposer({self._model!r} at {self._settings.endpoint}, {self._requests or 'another rank asks'})"
+        return f"DraftdProposer({self._settings.endpoint}, {self.asking or 'does not ask'})"
 
     def load_model(self, *_: Any, **__: Any) -> None:
         """There is none to load. vLLM's model runner calls this: here it becomes known, and draftd is greeted."""
-        self._runner = _calling_runner()
+        runner = _calling_runner()
+        # While one text has no room for a whole draft, vLLM drafts zeros for the whole batch. Ours fit the room.
+        runner.effective_drafter_max_model_len = runner.max_model_len + self._most_tokens
         group = get_tp_group()
         if group.world_size > 1:
-            self._shared_drafts = SharedDrafts(group, self._runner.max_num_reqs, self._most_tokens)
+            self._shared_drafts = SharedDrafts(group, runner.max_num_reqs, self._most_tokens)
         if group.rank_in_group == 0:
-            client = self._settings.connect(self._model, verifier=self._verifier, vocabulary_size=self._vocabulary_size)
-            self._requests = EngineRequests(client)
-            self._health_log = HealthLog(client, logger)
+            client = self._settings.connect(
+                _served_name(self._config.model_config),
+                verifier=f"vllm-{self._config.parallel_config.data_parallel_rank}",
+                vocabulary_size=self._config.model_config.get_vocab_size(),
+            )
+            self.asking = Asking(runner, client, self._settings, self._most_tokens)
             health = client.check(GREETING_SECONDS)
             if health.state == "serving":
                 logger.info("draftd %s drafts, at %s", health.drafter_version, self._settings.endpoint)
@@ -81,63 +80,73 @@ class DraftdProposer:
         token_ids_cpu: NDArray[np.int32],
         slot_mappings: Any = None,  # noqa: ARG002  (vLLM names it)
     ) -> list[list[int]]:
-        """One draft per row of the batch. `sampled_token_ids`: what each row emitted in this step; nothing while its
+        """One draft per row of the batch. `sampled_token_ids`: what each row emitted in this step, nothing while its
         prompt is not through. `num_tokens_no_spec`, `token_ids_cpu`: int32[rows], int32[rows, max_model_len], each
         row's committed text."""
         drafts: list[list[int]] = []
-        if self._requests is not None:
-            drafts = self._ask(self._requests, sampled_token_ids, num_tokens_no_spec, token_ids_cpu)
+        if self.asking is not None:
+            drafts = self.asking.drafts(sampled_token_ids, num_tokens_no_spec, token_ids_cpu)
         if self._shared_drafts is not None:
             drafts = self._shared_drafts.exchange(drafts, len(sampled_token_ids))
         return drafts
 
-    def _ask(
+
+class Asking:
+    """What the rank that asks does: reads the batch off the model runner, states it, and takes the drafts."""
+
+    def __init__(self, runner: Any, client: Client, settings: AdapterSettings, most_tokens: int) -> None:
+        self.client = client
+        self.requests = EngineRequests(client)
+        self._runner = runner
+        self._settings = settings
+        self._most_tokens = most_tokens
+        self._log = HealthLog(client, logger)
+        self._last_drafts: dict[str, list[int]] = {}  # of the last step, by request id
+
+    def __repr__(self) -> str:
+        return repr(self.requests)
+
+    def drafts(
         self,
-        requests: EngineRequests,
         sampled_token_ids: list[list[int]],
         num_tokens_no_spec: NDArray[np.int32],
         token_ids_cpu: NDArray[np.int32],
     ) -> list[list[int]]:
-        batch, states = self._runner.input_batch, self._runner.requests
-        requests.keep(states.keys())  # what is preempted has left the batch, what is finished these, too
-        rows: list[EngineRow] = []
-        places: list[int] = []  # of the rows in the batch
+        """See DraftdProposer.propose."""
+        request_ids, states = self._runner.input_batch.req_ids, self._runner.requests
+        self.requests.keep(states.keys())  # what is preempted has left the batch, what is finished these, too
+        places = [place for place, sampled in enumerate(sampled_token_ids) if sampled]
         lengths = num_tokens_no_spec[: len(sampled_token_ids)].tolist()
-        columns = zip(sampled_token_ids, batch.req_ids, lengths, batch.spec_token_ids, strict=False)
-        for place, (sampled, request_id, length, scheduled) in enumerate(columns):
-            if not sampled:
-                continue
-            state = states[request_id]
-            prompt = state.num_prompt_tokens
-            # Where a prompt was given as embeddings, what stands in its place is another request's text.
-            first = prompt if state.prompt_token_ids is None else 0
-            drafted = self._last_drafts.get(request_id, [])
-            rows.append(
-                EngineRow(
-                    request_id,
-                    token_ids_cpu[place, first:length],
-                    prompt - first,
-                    min(self._most_tokens, max(0, self._longest - length - 1)),
-                    # The scheduler cuts drafts to its token budget and to the grammar, drops those of preempted
-                    # requests, and before the longest text makes up its own.
-                    len(scheduled) if scheduled == drafted[: len(scheduled)] else 0,
-                    None if request_id in requests else self._options(state),
-                )
-            )
-            places.append(place)
+        rows = [self._row(place, request_ids[place], token_ids_cpu[place], lengths[place]) for place in places]
         drafts: list[list[int]] = [[] for _ in sampled_token_ids]
         if rows:
-            for place, draft in zip(places, requests.step(rows), strict=True):
+            for place, draft in zip(places, self.requests.step(rows), strict=True):
                 drafts[place] = draft.tokens.tolist()
-        self._last_drafts = dict(zip(batch.req_ids, drafts, strict=True))
-        if self._health_log is not None:
-            self._health_log.look(time.monotonic())
+        self._last_drafts = dict(zip(request_ids, drafts, strict=True))
+        self._log.look(time.monotonic())
         return drafts
+
+    def _row(self, place: int, request_id: str, tokens: NDArray[np.int32], length: int) -> EngineRow:
+        runner = self._runner
+        state = runner.requests[request_id]
+        prompt = state.num_prompt_tokens
+        # Where a prompt was given as embeddings, what stands in its place is another request's text.
+        first = prompt if state.prompt_token_ids is None else 0
+        # The scheduler cuts drafts to its token budget and to the grammar, and drops those of preempted requests.
+        scheduled, drafted = runner.input_batch.spec_token_ids[place], self._last_drafts.get(request_id, [])
+        return EngineRow(
+            request_id,
+            tokens[first:length],
+            prompt - first,
+            min(self._most_tokens, max(0, runner.max_model_len - length - 1)),
+            len(scheduled) if scheduled == drafted[: len(scheduled)] else 0,
+            None if request_id in self.requests else self._options(state),
+        )
 
     def _options(self, state: Any) -> OpenOptions:
         sampling = state.sampling_params
         end_id = sampling.eos_token_id  # None: the request ignores it
-        most_tokens = self._longest - state.num_prompt_tokens
+        most_tokens = self._runner.max_model_len - state.num_prompt_tokens
         group = str((sampling.extra_args or {}).get(GROUP_ARGUMENT, ""))
         return OpenOptions(
             adapter=state.lora_request.lora_name if state.lora_request else "",
