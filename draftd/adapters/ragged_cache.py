@@ -42,8 +42,10 @@ class RaggedCache:
             self._move_right(most - counts)
 
     def _move_right(self, slots: Tensor) -> None:
-        """Each row by so many slots, int64[rows, 1], as are empty at its right end; then drops what all rows have empty on
-        the left."""
+        """Each row by so many slots, int64[rows, 1], as are empty at its right end.
+
+        Then what all rows have empty on the left is dropped.
+        """
         width = self.mask.shape[1]
         source = (torch.arange(width, device=slots.device)[None] - slots) % width
         mask = self.mask.gather(1, source)
