@@ -146,19 +146,17 @@ class Asking:
     def _options(self, state: Any) -> OpenOptions:
         sampling = state.sampling_params
         end_id = sampling.eos_token_id  # None: the request ignores it
-        most_tokens = self._runner.max_model_len - state.num_prompt_tokens
-        group = str((sampling.extra_args or {}).get(GROUP_ARGUMENT, ""))
-        return OpenOptions(
-            adapter=state.lora_request.lora_name if state.lora_request else "",
-            group=group,
-            share="none" if self._settings.share == "group" and not group else self._settings.share,
-            corpora=self._settings.corpora,
-            shape="chain",
-            stop_ids=[*(sampling.stop_token_ids or ()), *(() if end_id is None else (end_id,))],
-            max_new_tokens=most_tokens if sampling.max_tokens is None else min(sampling.max_tokens, most_tokens),
-            temperature=sampling.temperature,
-            min_survival=self._settings.min_survival,
-        )
+        room = self._runner.max_model_len - state.num_prompt_tokens
+        return {
+            **self._settings.options(
+                adapter=state.lora_request.lora_name if state.lora_request else "",
+                group=str((sampling.extra_args or {}).get(GROUP_ARGUMENT, "")),
+            ),
+            "shape": "chain",
+            "stop_ids": [*(sampling.stop_token_ids or ()), *(() if end_id is None else (end_id,))],
+            "max_new_tokens": room if sampling.max_tokens is None else min(sampling.max_tokens, room),
+            "temperature": sampling.temperature,
+        }
 
 
 class SharedDrafts:
