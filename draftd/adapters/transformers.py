@@ -41,11 +41,11 @@ class DraftdDecoding:
     """A decoding method for `generate`, with drafts of at most `max_nodes` tokens for each row and step.
 
     One serves any number of calls, one after the other. Nothing that draftd does, or does not do, stops them: without a
-    draft a row is decoded as ever. `settings` are those of draftd.adapters.settings. `requests` counts what became of
-    the drafts.
+    draft a row is decoded as ever. `settings` are those of draftd.adapters.settings; the name of the model is, if they
+    give none, where it was loaded from. `requests` counts what became of the drafts.
     """
 
-    def __init__(self, model: PreTrainedModel, max_nodes: int = 8, **settings: Any) -> None:
+    def __init__(self, model: PreTrainedModel, /, max_nodes: int = 8, **settings: Any) -> None:
         """Raises ConfigError for settings that can't be used, ValueError for drafts without tokens."""
         if max_nodes < 1:
             raise ValueError(f"max_nodes is {max_nodes}; draft at least 1 token")
