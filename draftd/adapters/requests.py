@@ -41,7 +41,8 @@ class _Known:
     prompt_length: int
     options: OpenOptions
     figures: Figures
-    drafted: int = 0  # nodes of the last draft, as the engine got it
+    given: int = 0  # nodes of the last draft
+    drafted: int = 0  # of them, those that the engine got
 
 
 class EngineRequests:
@@ -81,9 +82,12 @@ class EngineRequests:
         stated, commits, verified = self._take(rows)
         most = max((row.max_nodes for row in rows), default=0)
         answer = self.client.step(commits, max_nodes=max(1, most), verified=verified)
-        drafts = [draft.first(row.max_nodes) for row, draft in zip(rows, answer.values(), strict=True)]
-        for known, draft in zip(stated, drafts, strict=True):
-            known.drafted = len(draft)
+        drafts = list(answer.values())
+        for place, (row, known) in enumerate(zip(rows, stated, strict=True)):
+            known.given = known.drafted = len(drafts[place])
+            if known.given > row.max_nodes:
+                drafts[place] = drafts[place].first(row.max_nodes)
+                known.drafted = row.max_nodes
             known.figures.drafted += known.drafted
             known.figures.steps += 1
         return drafts
@@ -105,7 +109,8 @@ class EngineRequests:
             new = commits[known.request] = row.text[known.request.length :].tolist()
             if known.drafted and new:
                 went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
-                verified[known.request] = went_through
+                if went_through < known.given:  # all of it is what the drafter takes for granted
+                    verified[known.request] = went_through
                 known.figures.verified += went_through
                 known.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
         return stated, commits, verified
