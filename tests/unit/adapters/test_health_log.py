@@ -1,0 +1,47 @@
+"""What an engine's log says while steps get no drafts, and when they do again."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from draftd.adapters.health_log import SECONDS_BETWEEN, HealthLog
+from draftd.client import Client
+
+
+@pytest.fixture
+def client(tmp_path: object) -> Iterator[Client]:
+    with Client(f"ipc://{tmp_path}/nobody.sock", deadline=0.001) as client:
+        yield client
+
+
+def test_steps_without_drafts_are_told_of_at_once_and_then_once_a_minute(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = HealthLog(client, logging.getLogger("engine"))
+    request = client.open("r", [1, 2, 3], hold=True)
+    client.step({request: [4]})
+    log.look(0.0)
+    for second in range(1, 60):
+        client.step({request: [5]})
+        log.look(float(second))
+    (line,) = caplog.messages
+    assert line == (
+        "draftd: 1 of 1 steps without drafts (0 late, 1 no connection, 0 refused, 0 not asked), "
+        "0 requests refused; last error: no connection to the drafter"
+    )
+    log.look(SECONDS_BETWEEN)
+    assert caplog.messages[1].startswith("draftd: 59 of 59 steps without drafts")
+    assert len(caplog.messages) == 2
+
+
+def test_that_it_is_over_is_told_once(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    log = HealthLog(client, logging.getLogger("engine"))
+    log.look(0.0)
+    assert caplog.messages == [], "no trouble, nothing to tell"
+    request = client.open("r", [1, 2, 3], hold=True)
+    client.step({request: [4]})
+    for minute in (1, 2, 3):
+        log.look(minute * SECONDS_BETWEEN)
+    assert caplog.messages[1:] == ["draftd: drafts come again"]
