@@ -62,21 +62,22 @@ class At(StoppingCriteria):  # type: ignore[misc]
 
 
 def test_a_server_that_is_killed_and_comes_back_changes_nothing(
-    model: PreTrainedModel, decoding: DraftdDecoding, server: ServerProcess, inputs: Batch, undrafted: Said
+    model: PreTrainedModel, server: ServerProcess, inputs: Batch, undrafted: Said
 ) -> None:
-    drafted: list[int] = []
+    with DraftdDecoding(model, endpoint=server.zmq, deadline=0.25) as decoding:
+        drafted: list[int] = []
 
-    def restart() -> None:
-        drafted.append(decoding.requests.figures.drafted)
-        server.start()
-        until(lambda: decoding.client.check().state == "serving")
+        def restart() -> None:
+            drafted.append(decoding.requests.figures.drafted)
+            server.start()
+            until(lambda: decoding.client.check().state == "serving")
 
-    events = StoppingCriteriaList([At(inputs(4), after_8=server.kill, after_24=restart)])
-    generated = model.generate(**inputs(4), **GREEDY, stopping_criteria=events, custom_generate=decoding)
-    assert torch.equal(generated, undrafted(4))
-    counters = decoding.client.health().counters
-    assert counters.unreachable + counters.off > 0
-    assert decoding.requests.figures.drafted > drafted[0]
+        events = StoppingCriteriaList([At(inputs(4), after_8=server.kill, after_24=restart)])
+        generated = model.generate(**inputs(4), **GREEDY, stopping_criteria=events, custom_generate=decoding)
+        assert torch.equal(generated, undrafted(4))
+        counters = decoding.client.health().counters
+        assert counters.unreachable + counters.off > 0
+        assert decoding.requests.figures.drafted > drafted[0]
 
 
 def test_a_server_that_does_not_answer_in_time_changes_nothing(
