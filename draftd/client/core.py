@@ -77,7 +77,7 @@ class ClientCore:
             part_wish = wish
             if wish is not None and budget is not None:
                 share = -(-budget * len(part.mirrors) // rows_left)  # rounded up
-                part_wish = replace(wish, budget=share) if share else None
+                part_wish = replace(wish, budget=share)
             tails.append((yield from self._converse(part, part_wish, None, attempts)))
             core_micros += self.last_core_micros
             budget = budget - tails[-1].nodes if budget is not None else None

@@ -68,7 +68,7 @@ class Request(OpenedRequest):
         self._client = client
 
     def draft(self, budget: int = 16, *, min_survival: float = 0.0) -> Draft:
-        """At most `budget` nodes that continue the committed text."""
+        """At most `budget` nodes that continue the committed text; of 0, an empty draft."""
         return self.step((), budget, min_survival=min_survival)
 
     def commit(self, tokens: Sequence[int], *, verified: Verified = None) -> None:

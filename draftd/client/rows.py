@@ -23,7 +23,7 @@ Verified = int | Sequence[bool] | None
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted next. Raises ValueError for a wish nobody can have."""
+    """What is wanted next; of 0 nodes or with a budget of 0, nothing. Raises ValueError for a wish nobody can have."""
 
     max_nodes: int  # of each request
     budget: int | None = None  # of all requests together; None: whatever max_nodes allows
@@ -32,12 +32,15 @@ class Wish:
     def __post_init__(self) -> None:
         # Engines compute budgets with numpy: its integers are made Python's.
         object.__setattr__(self, "max_nodes", whole("max_nodes", self.max_nodes))
-        if not 1 <= self.max_nodes <= MOST_NODES:
-            raise ValueError(f"{self.max_nodes} nodes of one request were asked for; ask for 1 to {MOST_NODES}")
+        if not 0 <= self.max_nodes <= MOST_NODES:
+            raise ValueError(f"{self.max_nodes} nodes of one request were asked for; ask for 0 to {MOST_NODES}")
         if self.budget is not None:
             object.__setattr__(self, "budget", whole("budget", self.budget))
-            if not 1 <= self.budget < 2**32:
-                raise ValueError(f"budget is {self.budget}; give at least 1, or None for no limit over the batch")
+            if not 0 <= self.budget < 2**32:
+                raise ValueError(f"budget is {self.budget}; give at least 0, or None for no limit over the batch")
+        if self.budget == 0:  # which on the wire is no limit
+            object.__setattr__(self, "max_nodes", 0)
+            object.__setattr__(self, "budget", None)
         if not 0.0 <= self.min_survival <= 1.0:
             raise ValueError(f"min_survival is {self.min_survival}; a probability is between 0 and 1")
 

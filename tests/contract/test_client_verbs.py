@@ -21,7 +21,7 @@ PATIENT = 30.0
 
 @pytest.fixture
 def engine() -> Engine:
-    return Engine(EngineSettings())
+    return Engine(EngineSettings(max_rows=4))
 
 
 @contextmanager
@@ -84,6 +84,35 @@ def test_the_budget_limits_the_whole_batch_and_max_nodes_each_request(client: Ch
     assert [len(draft) for draft in drafts.values()] == [3, 3, 3, 3]
     drafts = client.step({request: [] for request in requests}, budget=5, max_nodes=3)
     assert sum(len(draft) for draft in drafts.values()) == 5
+
+
+NOTHING = ({"budget": 0}, {"max_nodes": 0}, {"budget": 0, "max_nodes": 3}, {"budget": 5, "max_nodes": 0})
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+def test_a_budget_of_0_only_commits(client: ChannelClient, engine: Engine, rows: int) -> None:
+    """Whatever names the 0, and also where a step takes several messages."""
+    client.check()  # the limits are known from here on
+    requests = [client.open(f"r{number}", TEXT, history=False, wait=True) for number in range(rows)]
+    for token, wish in zip([4, 5, 6, 7], NOTHING, strict=True):
+        drafts = client.step({request: [token] for request in requests}, **wish)
+        assert {(len(draft), draft.reason, draft.status) for draft in drafts.values()} == {
+            (0, Reason.NOT_ASKED, Status.OK)
+        }
+    assert requests[0].step([8], budget=0).reason == requests[0].draft(0).reason == Reason.NOT_ASKED
+    assert engine.statistics().delivered_tails == 0
+    assert [request.draft(1).tokens.tolist() for request in requests] == [[1], *[[8]] * (rows - 1)]
+
+
+async def test_a_budget_of_0_of_an_async_client_only_commits(engine: Engine, tmp_path: Path) -> None:
+    with zmq_served(engine, tmp_path) as endpoint:
+        async with AsyncClient(endpoint, deadline=PATIENT) as client:
+            request = await client.open("r", TEXT, wait=True)
+            for token, wish in zip([4, 5, 6, 7], NOTHING, strict=True):
+                drafts = await client.step({request: [token]}, **wish)
+                assert (len(drafts[request]), drafts[request].reason) == (0, Reason.NOT_ASKED)
+            assert (await request.step([8], budget=0)).reason == (await request.draft(0)).reason == Reason.NOT_ASKED
+            assert (await request.draft(1)).tokens.tolist() == [1]
 
 
 def test_a_closed_request_in_a_batch_leaves_the_others_alone(client: ChannelClient) -> None:

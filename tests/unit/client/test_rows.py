@@ -9,9 +9,9 @@ from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, DraftSync, Verif
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"max_nodes": 0}, "0 nodes of one request were asked for"),
+        ({"max_nodes": -1}, "-1 nodes of one request were asked for"),
         ({"max_nodes": 2**16}, "65536 nodes"),
-        ({"max_nodes": 8, "budget": 0}, "budget is 0"),
+        ({"max_nodes": 8, "budget": -1}, "budget is -1; give at least 0"),
         ({"max_nodes": 8, "min_survival": 1.5}, "min_survival is 1.5"),
         ({"max_nodes": 8, "min_survival": float("nan")}, "min_survival is nan"),
     ],
@@ -19,6 +19,10 @@ from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, DraftSync, Verif
 def test_a_wish_nobody_can_have_is_an_error_that_says_what(arguments: dict[str, float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Wish(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_budget_of_0_asks_for_nothing_and_not_without_limit() -> None:
+    assert Wish(8, 0) == Wish(8, np.int64(0)) == Wish(0)  # type: ignore[arg-type]
 
 
 def test_a_wish_may_come_from_numpy() -> None:
