@@ -113,35 +113,36 @@ class Asking:
         token_ids_cpu: NDArray[np.int32],
     ) -> list[list[int]]:
         """See DraftdProposer.propose."""
-        request_ids, states = self._runner.input_batch.req_ids, self._runner.requests
+        runner = self._runner
+        batch, states = runner.input_batch, runner.requests
         self.requests.keep(states.keys())  # what is preempted has left the batch, what is finished these, too
-        places = [place for place, sampled in enumerate(sampled_token_ids) if sampled]
         lengths = num_tokens_no_spec[: len(sampled_token_ids)].tolist()
-        rows = [self._row(place, request_ids[place], token_ids_cpu[place], lengths[place]) for place in places]
+        places: list[int] = []  # of the rows in the batch
+        rows: list[EngineRow] = []
+        for place, sampled in enumerate(sampled_token_ids):
+            if not sampled:
+                continue
+            request_id, length = batch.req_ids[place], lengths[place]
+            state = states[request_id]
+            prompt = state.num_prompt_tokens
+            # Where a prompt was given as embeddings, what stands in its place is another request's text.
+            first = prompt if state.prompt_token_ids is None else 0
+            room = runner.max_model_len - length - 1
+            most_tokens = self._most_tokens if room > self._most_tokens else max(0, room)
+            # The scheduler cuts drafts to its token budget and to the grammar, and drops those of preempted requests.
+            scheduled, drafted = batch.spec_token_ids[place], self._last_drafts.get(request_id, [])
+            verified = len(scheduled) if scheduled == drafted[: len(scheduled)] else 0
+            options = None if request_id in self.requests else self._options(state)
+            text = token_ids_cpu[place, first:length]
+            rows.append(EngineRow(request_id, text, prompt - first, most_tokens, verified, options))
+            places.append(place)
         drafts: list[list[int]] = [[] for _ in sampled_token_ids]
         if rows:
             for place, draft in zip(places, self.requests.step(rows), strict=True):
                 drafts[place] = draft.tokens.tolist()
-        self._last_drafts = dict(zip(request_ids, drafts, strict=True))
+        self._last_drafts = dict(zip(batch.req_ids, drafts, strict=True))
         self._log.look(time.monotonic())
         return drafts
-
-    def _row(self, place: int, request_id: str, tokens: NDArray[np.int32], length: int) -> EngineRow:
-        runner = self._runner
-        state = runner.requests[request_id]
-        prompt = state.num_prompt_tokens
-        # Where a prompt was given as embeddings, what stands in its place is another request's text.
-        first = prompt if state.prompt_token_ids is None else 0
-        # The scheduler cuts drafts to its token budget and to the grammar, and drops those of preempted requests.
-        scheduled, drafted = runner.input_batch.spec_token_ids[place], self._last_drafts.get(request_id, [])
-        return EngineRow(
-            request_id,
-            tokens[first:length],
-            prompt - first,
-            min(self._most_tokens, max(0, runner.max_model_len - length - 1)),
-            len(scheduled) if scheduled == drafted[: len(scheduled)] else 0,
-            None if request_id in self.requests else self._options(state),
-        )
 
     def _options(self, state: Any) -> OpenOptions:
         sampling = state.sampling_params
