@@ -117,4 +117,4 @@ class RaggedBatch:
         return RaggedRow(self.sequences[place : place + 1], len(ids), text, len(prompt), len(ids) - len(prompt))
 
     def _like_pending(self, rows: list[list[int]]) -> Tensor:
-        return torch.tensor(rows, dtype=torch.int64, device=self._pending.device).view(len(rows), -1)
+        return torch.tensor(rows, dtype=torch.int64, device=self._pending.device)

@@ -12,9 +12,10 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM
 
-from draftd.client import Client
+from draftd.client import Client, Namespace
 from tests.engines.model import model_directory
-from tests.engines.transformers.test_split import NAMESPACE
+
+NAMESPACE = Namespace(model="split")  # of the decode process, too
 
 
 def main(endpoint: str, file: Path) -> None:

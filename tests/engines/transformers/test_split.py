@@ -13,11 +13,10 @@ from transformers import DynamicCache, PreTrainedModel
 
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.transformers import DraftdDecoding
-from draftd.client import Client, Draft, Namespace
+from draftd.client import Client, Draft
 from tests.engines.transformers.conftest import NEW_TOKENS, Inputs
+from tests.engines.transformers.prefill import NAMESPACE
 from tests.faults.process import ServerProcess
-
-NAMESPACE = Namespace(model="split")
 
 
 def test_the_decode_process_goes_on_from_the_committed_text(
