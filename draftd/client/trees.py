@@ -64,15 +64,11 @@ class TreeBatch:
     def mask(self) -> NDArray[np.bool_]:
         """bool[rows, width, width]: [row, i, j] where node i sees node j: its ancestors and itself."""
         rows, width = self.parents.shape
-        mask = np.zeros((rows, width, width), np.bool_)
-        row, node = np.arange(rows)[:, np.newaxis], _numbers(self.parents)
-        ancestor = np.broadcast_to(node, self.parents.shape)
-        while True:
-            mask[row, node, ancestor] = True
-            above = np.take_along_axis(self.parents, ancestor, axis=1)
-            if np.array_equal(above, ancestor):
-                return mask
-            ancestor = above
+        mask = np.tile(np.eye(width, dtype=np.bool_), (rows, 1, 1))
+        row = np.arange(rows)
+        for node in range(1, width):  # a parent's line is complete when its child comes
+            mask[:, node] |= mask[row, self.parents[:, node]]
+        return mask
 
     def retrieve_index(self) -> NDArray[np.int64]:
         """int64[rows, width]: each node's place in the flattened batch."""
