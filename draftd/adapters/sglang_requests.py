@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.settings import AdapterSettings
+from draftd.adapters.stop_ids import token_ids_among
 from draftd.client.client import ChannelClient
 from draftd.client.opening import OpenOptions
 from draftd.client.trees import TreeBatch, tree_batch
@@ -37,7 +38,7 @@ def open_options(
     return {
         **settings.options(adapter=adapter),
         "shape": shape,
-        "stop_ids": [] if sampling.ignore_eos else sorted(_stop_ids(request)),
+        "stop_ids": [] if sampling.ignore_eos else sorted(token_ids_among(_stop_ids(request))),
         "max_new_tokens": sampling.max_new_tokens,
         "temperature": 0.0 if sampling.top_k == 1 else sampling.temperature,
     }

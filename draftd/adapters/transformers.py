@@ -27,6 +27,7 @@ from draftd.adapters.health_log import HealthLog
 from draftd.adapters.ragged_batch import RaggedBatch, RaggedRow
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.settings import adapter_settings
+from draftd.adapters.stop_ids import token_ids_among
 from draftd.client.opening import OpenOptions
 
 GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later it is welcome, too
@@ -189,7 +190,7 @@ class _Choice:
 
 def _end_ids(config: GenerationConfig) -> list[int]:
     ids = config.eos_token_id
-    return [] if ids is None else list(ids) if isinstance(ids, (list, tuple)) else [int(ids)]
+    return token_ids_among(ids if isinstance(ids, (list, tuple)) else [ids])
 
 
 def _active_adapter(model: PreTrainedModel) -> str:

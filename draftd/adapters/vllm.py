@@ -20,6 +20,7 @@ from vllm.logger import init_logger
 from draftd.adapters.health_log import HealthLog
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.settings import AdapterSettings, adapter_settings
+from draftd.adapters.stop_ids import token_ids_among
 from draftd.client import Client
 from draftd.client.opening import OpenOptions
 
@@ -146,7 +147,6 @@ class Asking:
 
     def _options(self, state: Any) -> OpenOptions:
         sampling = state.sampling_params
-        end_id = sampling.eos_token_id  # None: the request ignores it
         room = self._runner.max_model_len - state.num_prompt_tokens
         return {
             **self._settings.options(
@@ -154,7 +154,7 @@ class Asking:
                 group=str((sampling.extra_args or {}).get(GROUP_ARGUMENT, "")),
             ),
             "shape": "chain",
-            "stop_ids": [*(sampling.stop_token_ids or ()), *(() if end_id is None else (end_id,))],
+            "stop_ids": token_ids_among([*(sampling.stop_token_ids or ()), sampling.eos_token_id]),  # eos None: ignored
             "max_new_tokens": room if sampling.max_tokens is None else min(sampling.max_tokens, room),
             "temperature": sampling.temperature,
         }

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from draftd.client import Namespace
-from draftd.client.opening import opening_message
+from draftd.client.opening import OpenOptions, opening_message
+from draftd.client.option_checks import KINDS
 from draftd.wire import Preset, Shape, Share
 
 NAMESPACE = Namespace(tenant="acme", model="llama", tokenizer="3f2a", adapter="sql")
@@ -60,32 +61,76 @@ def test_what_is_left_out_is_absent_not_zero(options: Any) -> None:
         assert not message.HasField(field), field
 
 
+REFUSED = {
+    "tenant": [5, None, b"acme", "\udc80"],
+    "adapter": [5, None],
+    "group": [5, None],
+    "stop_ids": [5, None, "2", [-1], [2**31], ["2"], [1.5], {2: 3}, [True]],
+    "max_new_tokens": [-1, 2**32, 1.5, "3", True],
+    "shape": ["bush", None, ["tree"]],
+    "max_nodes": [0, -1, 2**40, 1.5, "3", float("nan")],
+    "share": ["some", None, ["all"]],
+    "history": ["no", None, 0],
+    "corpora": ["docs", None, 3, [3], {"docs": 1}, b"all"],
+    "temperature": ["hot", True],
+    "preset": ["bfs", ["learned"], 1],
+    "max_depth": [0, 2**32, 1.5, "3"],
+    "max_breadth": [0, 2**32, 1.5, "3"],
+    "min_survival": [1.5, -0.1, float("nan"), "0.5"],
+    "max_spec_factor": [-1.0, float("nan"), 1e10, "2"],
+    "min_token_prob": [-0.1, 1.1, "0"],
+}
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"shape": "bush"}, "shape is 'bush'; choose one of tree, chain"),
-        ({"share": "some"}, "share is 'some'; choose one of"),
-        ({"share": "group"}, "without a group"),
-        ({"max_nodes": 0}, "max_nodes is 0"),
-        ({"max_new_tokens": -1}, "max_new_tokens is -1"),
-        ({"corpora": "docs"}, "corpora is 'docs'"),
-        ({"preset": "bfs"}, "preset is 'bfs'; choose one of learned, suffix_decoding, ngram_bfs, ngram_prob"),
-        ({"max_depth": 0}, "max_depth is 0"),
-        ({"max_breadth": 0}, "max_breadth is 0; give a number from 1 to"),
-        ({"min_survival": 1.5}, "min_survival is 1.5; give a number from 0.0 to 1.0"),
-        ({"max_spec_factor": -1.0}, "max_spec_factor is -1.0"),
-        ({"max_spec_factor": float("nan")}, "max_spec_factor is nan"),
-        ({"min_token_prob": -0.1}, "min_token_prob is -0.1"),
-        ({"min_token_prob": 0.1, "preset": "ngram_bfs"}, "min_token_prob is for preset='suffix_decoding' alone"),
-    ],
+    ("option", "value"), [(option, value) for option, values in REFUSED.items() for value in values]
 )
-def test_what_cannot_be_meant_is_an_error_that_names_request_and_option(options: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as raised:
-        opening_message("req-7", [1], NAMESPACE, 100, options)
+def test_what_cannot_be_meant_is_an_error_that_names_request_and_option(option: Any, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{option} is .*; give ") as raised:
+        opening_message("req-7", [1], NAMESPACE, 100, {option: value})
     assert "req-7" in str(raised.value)
 
 
-@pytest.mark.parametrize("request_id", [5, None, b"r"])
+def test_every_option_has_a_check_and_a_case_here() -> None:
+    assert set(OpenOptions.__annotations__) == set(KINDS) == set(REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"shape": "bush"}, "shape is 'bush'; give one of tree, chain"),
+        ({"preset": "bfs"}, "give one of learned, suffix_decoding, ngram_bfs, ngram_prob, or None"),
+        ({"max_breadth": 0}, "max_breadth is 0; give a whole number from 1 to 4294967295, or None"),
+        ({"min_survival": 1.5}, "min_survival is 1.5; give a number from 0 to 1, or None"),
+        ({"stop_ids": np.zeros((9, 9))}, r"stop_ids is array\(.*\); give a list of token ids"),
+        ({"share": "group"}, "share='group' without a group; name it with group="),
+        ({"min_token_prob": 0.1, "preset": "ngram_bfs"}, "min_token_prob is for preset='suffix_decoding' alone"),
+    ],
+)
+def test_the_error_says_in_one_line_what_to_give(options: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=f"^open\\('r'\\): .*{words}") as raised:
+        opening_message("r", [1], NAMESPACE, 100, options)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 200
+
+
+def test_options_may_come_from_numpy() -> None:
+    options: Any = {
+        "stop_ids": np.array([2, 7]),
+        "max_nodes": np.int64(9),
+        "max_new_tokens": np.uint16(5),
+        "history": np.bool_(False),
+        "temperature": np.float32(0.5),
+        "min_survival": np.float64(0.25),
+        "max_depth": np.int32(3),
+    }
+    message = opening_message("r", [1], NAMESPACE, 100, options)
+    assert (message.max_nodes, message.max_new_tokens, message.hide_history, message.max_depth) == (9, 5, True, 3)
+    assert (message.temperature, message.min_survival) == (0.5, 0.25)
+    assert message.stop_ids == np.array([2, 7], "<i4").tobytes()
+
+
+@pytest.mark.parametrize("request_id", [5, None, b"r", "\ud800"])
 def test_an_id_that_is_no_string_is_an_error(request_id: Any) -> None:
     with pytest.raises(TypeError, match="id should be a string"):
         opening_message(request_id, [1], NAMESPACE, 100, {})

@@ -18,13 +18,17 @@ from tests.contract.frames import hello_frame
         (DraftSync(max_breadth=0), "max_breadth: 0 is not at least 1"),
         (DraftSync(min_survival=1.5), r"min_survival: 1.5 is not in \[0, 1\]"),
         (DraftSync(min_survival=float("nan")), "min_survival: nan is not in"),
-        (DraftSync(preset=Preset.SUFFIX_DECODING, max_spec_factor=-1), "max_spec_factor: -1.0 is not a finite number"),
+        (DraftSync(preset=Preset.SUFFIX_DECODING, max_spec_factor=-1), "max_spec_factor: -1.0 is not in"),
         (
             DraftSync(preset=Preset.SUFFIX_DECODING, max_spec_factor=float("inf")),
-            "max_spec_factor: inf is not a finite",
+            "max_spec_factor: inf is not in",
         ),
         (DraftSync(preset=Preset.SUFFIX_DECODING, min_token_prob=2), "min_token_prob: 2.0 is not in"),
-        (DraftSync(min_token_prob=0.1), "min_token_prob: is for SUFFIX_DECODING; the preset is LEARNED"),
+        (DraftSync(preset=Preset.SUFFIX_DECODING, max_spec_factor=1e300), "max_spec_factor: 1e.300 is not in"),
+        (
+            DraftSync(min_token_prob=0.1),
+            "min_token_prob: is for SUFFIX_DECODING; the preset is LEARNED, the server's default: state one",
+        ),
         (
             DraftSync(preset=Preset.NGRAM_BFS, max_spec_factor=2),
             "max_spec_factor: .* the preset is NGRAM_BFS",
