@@ -18,6 +18,7 @@ from draftd.transport.http_answer import no_such_call
 from draftd.transport.http_archive import Archive
 from draftd.transport.http_corpora import Corpora
 from draftd.transport.http_documents import Documents
+from draftd.transport.http_drafter import Drafter
 from draftd.transport.http_explain import Explanations
 from draftd.transport.loads import Loads
 from draftd.wire import PROTOCOL
@@ -38,6 +39,7 @@ def admin_app(admin: Admin) -> Starlette:
     documents = Documents(admin.loads, admin.readiness)
     archive = Archive(admin.loads, admin.readiness)
     explanations = Explanations(admin.engine.explainer, admin.loads.library, admin.readiness)
+    drafter = Drafter(admin.engine, admin.readiness)
     status = _Status(admin)
     return Starlette(
         routes=[
@@ -52,6 +54,7 @@ def admin_app(admin: Admin) -> Starlette:
             Route("/export", archive.export, methods=["GET"]),
             Route("/import", archive.import_, methods=["POST"]),
             Route("/explain", explanations.explain, methods=["POST"]),
+            Route("/draft_tokens", drafter.draft, methods=["POST"]),
             Route("/healthz", status.healthz),
             Route("/readyz", status.readyz),
             Route("/version", status.version),

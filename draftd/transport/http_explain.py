@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,12 +22,12 @@ from draftd.engine import (
 )
 from draftd.ingest import IngestError, KnownTokenizer
 from draftd.ingest.child import NICENESS
-from draftd.ingest.post import json_object, refuse_unknown_fields
 from draftd.ingest.tokenizer_process import TokenizerProcess
 from draftd.observe.readiness import Readiness
 from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, NotFound, Shape, success
 from draftd.transport.http_body import small_body
+from draftd.transport.http_fields import Fields, parsed, token_ids
 from draftd.wire import DraftSync, Preset, Reason
 from draftd.wire import Shape as DraftShape
 
@@ -40,10 +40,8 @@ _WHY_EMPTY = {
 }
 
 
-class Question(BaseModel):
+class Question(Fields):
     """What a request states when it opens, with its text: as `text`, or as `token_ids`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     tenant: str = "default"
     model: str = "default"
@@ -55,7 +53,7 @@ class Question(BaseModel):
     group: str = ""
     history: bool = True
     corpora: list[str] | None = None  # not stated: all
-    stop_ids: list[int] = []
+    stop_ids: list[int] = Field(default=[])
     shape: Literal["tree", "chain"] = "tree"
     max_nodes: int = Field(default=16, ge=1, lt=2**32)
     # Not stated: as the server is configured.
@@ -92,7 +90,7 @@ class Explanations:
 
     def _explained(self, body: bytes) -> Shape:
         """Raises IngestError or NotFound."""
-        question = _question(body)
+        question = parsed(body, Question)
         known = self._library.tokenizer_of(question.tenant, question.model)
         with _tokenizer(known) as tokenizer:
             ids = _ids(question, tokenizer)
@@ -105,7 +103,7 @@ class Explanations:
         output = min(1, len(ids)) if question.output_tokens is None else question.output_tokens
         if output > len(ids):
             raise IngestError(f"output_tokens: {output} of a text of {counted(len(ids), 'token')}")
-        text = _column("token_ids", ids)
+        text = token_ids("token_ids", ids).tobytes()
         prompt = 4 * (len(ids) - output)
         sync = DraftSync(
             tenant=question.tenant,
@@ -115,7 +113,7 @@ class Explanations:
             vocabulary_size=known.vocabulary_size if known is not None else 0,
             prompt=text[:prompt],
             output=text[prompt:],
-            stop_ids=_column("stop_ids", question.stop_ids),
+            stop_ids=token_ids("stop_ids", question.stop_ids).tobytes(),
             group=question.group,
             hide_history=not question.history,
             named_corpora=question.corpora is not None,
@@ -135,19 +133,6 @@ class Explanations:
             raise NotFound(str(unknown)) from None
         except (TokenizerMismatch, ValueError) as invalid:
             raise IngestError(str(invalid)) from None
-
-
-def _question(body: bytes) -> Question:
-    """Raises IngestError that names the field."""
-    fields = json_object(body)
-    refuse_unknown_fields(fields, tuple(Question.model_fields))
-    try:
-        return Question(**fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        problem = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise IngestError(f"{place}: {problem}" if place else problem) from None
 
 
 @contextmanager
@@ -176,14 +161,6 @@ def _ids(question: Question, tokenizer: TokenizerProcess | None) -> Sequence[int
     (packed,) = tokenizer.encode([question.text])
     ids: list[int] = np.frombuffer(packed, np.int32).tolist()
     return ids
-
-
-def _column(name: str, ids: Sequence[int]) -> bytes:
-    """Raises IngestError."""
-    for position, token in enumerate(ids):
-        if not 0 <= token < 2**31:
-            raise IngestError(f"{name}: token {position} is {token}, outside [0, {2**31})")
-    return np.array(ids, "<i4").tobytes()
 
 
 def _shape(explanation: Explanation, context: int, texts: Sequence[str | None]) -> Shape:

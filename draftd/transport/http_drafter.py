@@ -1,0 +1,116 @@
+"""TensorRT-LLM's external drafter: drafts for an engine that posts a request's whole text before each step.
+
+The contract is that of `APIDrafter` in tensorrt_llm/_torch/speculative/external_api.py (NVIDIA/TensorRT-LLM#5990). It
+knows no end of a request, and not which of its texts belong together but for their id.
+"""
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from draftd.client.local import LocalClient
+from draftd.client.opening import OpenOptions
+from draftd.client.prefixes import PrefixRequests
+from draftd.engine import Engine, LimitExceeded
+from draftd.ingest import IngestError
+from draftd.ingest.post import owner
+from draftd.observe.readiness import Readiness
+from draftd.transport.http_answer import Answers, Shape, success
+from draftd.transport.http_body import small_body
+from draftd.transport.http_fields import Fields, parsed, token_ids
+from draftd.wire import Namespace, Reason, Status
+
+LONGEST_BODY = 4 << 20  # bytes
+OVER_AFTER = 60.0  # seconds without a call after which a request counts as finished
+MOST_REQUESTS = 1024  # open ones of a namespace
+MOST_NAMESPACES = 64
+
+
+class Prefix(Fields):
+    """What APIDrafter posts, and what the user has it add (its `template`)."""
+
+    prefix: list[int]  # prompt and output
+    request_id: int | str
+    end_id: int | None = Field(lt=2**31)  # negative or null: none
+    max_sequence_length: int = Field(ge=0)  # of prompt and output
+    max_draft_len: int = Field(default=16, ge=1, lt=2**16)
+    verifier: str = ""
+    tenant: str = "default"
+    model: str = "default"
+    adapter: str = ""
+    tokenizer: str | None = None
+
+
+class Drafter:
+    """The route."""
+
+    def __init__(self, engine: Engine, readiness: Readiness) -> None:
+        self._engine = engine
+        self._answers = Answers(readiness, {"draft_tokens": []})
+        self._turn = threading.Lock()
+        self._namespaces: OrderedDict[Namespace, _Namespace] = OrderedDict()  # the one longest not asked for first
+
+    async def draft(self, request: Request) -> Response:
+        async def call() -> Response:
+            body = await small_body(request, LONGEST_BODY)
+            return success(await asyncio.to_thread(self._drafted, body))  # a long text takes milliseconds to read
+
+        return await self._answers.of(request, call)
+
+    def _drafted(self, body: bytes) -> Shape:
+        """Raises IngestError or LimitExceeded."""
+        asked = parsed(body, Prefix)
+        text = token_ids("prefix", asked.prefix)
+        namespace = owner(asked.model_dump(include={"tenant", "model", "adapter", "tokenizer"}))
+        with self._turn:
+            if namespace not in self._namespaces:
+                self._namespaces[namespace] = _Namespace(LocalClient(self._engine, namespace, verifier="http"))
+            self._namespaces.move_to_end(namespace)
+            if len(self._namespaces) > MOST_NAMESPACES:
+                self._namespaces.popitem(last=False)[1].close()
+            return self._namespaces[namespace].drafted(asked, text, time.monotonic())
+
+
+class _Namespace:
+    """The requests of one."""
+
+    def __init__(self, client: LocalClient) -> None:
+        self._client = client
+        self._requests = PrefixRequests(client, MOST_REQUESTS)
+        self._asked_at: OrderedDict[str, float] = OrderedDict()  # the one longest not asked for first
+
+    def drafted(self, asked: Prefix, text: NDArray[np.int32], now: float) -> Shape:
+        """A chain of at most max_draft_len tokens, that leaves room for the target's own."""
+        name = f"{asked.verifier}/{asked.request_id}"
+        room = max(0, asked.max_sequence_length - len(text) - 1)
+        stop_ids = [] if asked.end_id is None or asked.end_id < 0 else [asked.end_id]
+        self._close_idle(name, now)
+        draft = self._requests.drafts(
+            {name: text},
+            max(1, min(asked.max_draft_len, room)),
+            options={name: OpenOptions(shape="chain", stop_ids=stop_ids)},
+        )[name]
+        if draft.reason is Reason.REFUSED:
+            self._requests.close(name)
+            problem = self._client.health().last_error
+            raise LimitExceeded(problem) if draft.status is Status.LIMIT_EXCEEDED else IngestError(problem)
+        return {"draft_tokens": draft.tokens[:room].tolist(), "reason": draft.reason.name}
+
+    def close(self) -> None:
+        """All of its requests have finished."""
+        for name in self._asked_at:
+            self._requests.close(name)
+        self._client.check()  # takes the closes along
+
+    def _close_idle(self, name: str, now: float) -> None:
+        self._asked_at[name] = now
+        self._asked_at.move_to_end(name)
+        while len(self._asked_at) > MOST_REQUESTS or next(iter(self._asked_at.values())) < now - OVER_AFTER:
+            self._requests.close(self._asked_at.popitem(last=False)[0])
