@@ -59,8 +59,9 @@ class EngineSettings(Section):
         default=mebibytes(4096),
         ge=1 << 20,
         le=120 << 30,  # a request stays below the 2^31 positions of an index
-        description="Most bytes of open requests, the live part of histories and what namespaces learned, together; at "
-        "least history_limit.",
+        description="Most bytes of open requests, the live part of histories and what namespaces learned (half a MiB "
+        "for each that teaches), together; at least history_limit. It is one limit for all tenants: what one of them "
+        "opens, shares and teaches may push out what others did.",
     )
     history_limit: ByteSize = Field(
         default=mebibytes(512),
@@ -89,7 +90,8 @@ class DraftingSettings(Section):
         default=0.0,
         ge=0,
         le=1,
-        description="Nodes less likely to be accepted are not drafted. A step may ask for more, not for less.",
+        description="Nodes less likely to be accepted are not drafted, unless the request states a min_survival of "
+        "its own, higher or lower. A step may ask for more than this or the request's, not for less.",
     )
     learning: bool = Field(
         default=True,
@@ -99,7 +101,7 @@ class DraftingSettings(Section):
     priors: Literal["shipped", "none"] | Path = Field(
         default="shipped",
         description="What namespaces start with: shipped, learned elsewhere; none, set by hand; or a file that "
-        "bench/train_priors.py wrote.",
+        "bench/train_priors.py wrote (docs/presets.md).",
     )
 
 
