@@ -1,11 +1,11 @@
-"""Learns what namespaces start with from recordings: `draftd/priors/shipped`.
+"""Learns what namespaces start with from recordings; of these here, `draftd/priors/shipped`.
 
-    python -m bench.train_priors --traces FOLDER [--without SOURCE ...] [--out FILE] [--cache FOLDER]
+    python -m bench.train_priors --traces FOLDER --out FILE [--without [SOURCE ...]] [--cache FOLDER]
 
 Every recording has an equal say, and none much: what a namespace learns itself soon counts for more. First each is
 replayed alone, for how often which evidence was right. Then all of them, one behind the other, for the weights that mix
 the evidence. Of both, less than was measured is kept: what holds for all recordings holds for others too, the rest does
-not. `--without chat` is how the shipped file is made, for these recordings' licence allows no commercial use.
+not. The shipped file is made without chats, as is the default, for these recordings' licence allows no commercial use.
 """
 
 import argparse
@@ -28,10 +28,9 @@ from draftd.demo.sample import trace_files
 from draftd.engine import Engine
 from draftd.priors import pack_priors
 from draftd.reference import cells
-from draftd.replay import ReplayOptions, replay_file
+from draftd.replay import ReplayError, ReplayOptions, TraceError, replay_file
 from draftd.replay.traces import workload_name
 
-SHIPPED = Path("draftd/priors/shipped")
 NOT_SHIPPED = ("chat",)
 
 REQUESTS = 50  # of each recording: from there on a namespace knows better itself
@@ -168,19 +167,29 @@ def prompt_cells() -> list[tuple[int, int]]:
     return [(cells.KNOWN, cells.KNOWN + known // origins), (cells.MISSED, cells.MISSED + missed // origins)]
 
 
+def _learned(traces: Path, without: Sequence[str], cache: Path | None) -> tuple[bytes, list[Path]]:
+    """Packed priors, and of which recordings. Raises OSError, ReplayError or TraceError."""
+    files = [file for file in trace_files(traces) if source_of(workload_name(file)) not in without]
+    if not files:
+        raise FileNotFoundError(f"{traces}: no recording is left without {', '.join(without)}")
+    with TemporaryDirectory() as folder:
+        kept = cache or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
+        return pack_priors(train(files, kept).save()), files
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_traces_option(parser)
     parser.add_argument("--without", nargs="*", default=NOT_SHIPPED, metavar="SOURCE", help="sources to leave out")
-    parser.add_argument("--out", type=Path, default=SHIPPED, help="the file to write (default %(default)s)")
+    parser.add_argument("--out", type=Path, required=True, help="the file to write")
     parser.add_argument("--cache", type=Path, help="folder for what each recording says, kept for the next time")
     options = parser.parse_args(arguments)
-    files = [file for file in trace_files(options.traces) if source_of(workload_name(file)) not in options.without]
-    with TemporaryDirectory() as folder:
-        cache = options.cache or Path(folder)
-        cache.mkdir(parents=True, exist_ok=True)
-        content = pack_priors(train(files, cache).save())
-    options.out.write_bytes(content)
+    try:
+        content, files = _learned(options.traces, options.without, options.cache)
+        options.out.write_bytes(content)
+    except (OSError, ReplayError, TraceError) as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
     print(f"{options.out}: {len(content)} bytes, learned from {', '.join(map(workload_name, files))}")
 
 

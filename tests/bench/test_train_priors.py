@@ -66,6 +66,27 @@ def test_the_file_that_is_shipped_knows_no_chats(
 
 
 @pytest.mark.parametrize(
+    ("recordings", "words"),
+    [
+        ({}, "no *.jsonl.gz or *.jsonl in this folder"),
+        ({"mine.jsonl": "{}"}, "mine.jsonl:1: `id` must be a string"),
+        ({"mine.jsonl.gz": "no gzip"}, "mine.jsonl.gz: Not a gzipped file"),
+        ({"chat_mine.jsonl": ""}, "no recording is left without chat"),
+    ],
+)
+def test_a_folder_to_learn_nothing_from_is_named_in_one_line(
+    recordings: dict[str, str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in recordings.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(SystemExit, match="1"):
+        main(["--traces", str(tmp_path), "--out", str(tmp_path / "priors")])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert not (tmp_path / "priors").exists()
+
+
+@pytest.mark.parametrize(
     ("workload", "source"),
     [("agent_swe", "swe"), ("code_edit_swe", "swe"), ("agent_tau_airline", "agent_tau_airline"), ("chat_x", "chat")],
 )
