@@ -1,0 +1,163 @@
+"""What SglangRequests makes of a batch, and whom it takes for finished; tests/engines has SGLang's own classes."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from draftd.adapters.settings import adapter_settings
+from draftd.adapters.sglang_requests import SglangRequests, open_options
+from draftd.client.local import LocalChannel, LocalClient
+from draftd.client.opening import OpenOptions
+from draftd.config import EngineSettings
+from draftd.engine import Engine
+from draftd.wire import Frame
+
+PROMPT = [1, 2, 3, 4, 5, 1, 2]  # goes on with 3, 4, 5, 1, 2
+
+
+class Request:
+    """The fields of a Req that are read."""
+
+    def __init__(self, rid: str = "r", prompt: Sequence[int] = PROMPT, output: Sequence[int] = (3,)) -> None:
+        self.rid = rid
+        self.origin_input_ids_unpadded = array("q", prompt)
+        self.output_ids = array("q", output)
+        self.over = False
+
+    def finished(self) -> bool:
+        return self.over
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = Engine(EngineSettings())
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def requests(engine: Engine) -> SglangRequests:
+    return SglangRequests(LocalClient(engine), 4, lambda _: OpenOptions(shape="chain"))
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
+    """What goes out from now on."""
+    frames: list[Frame] = []
+    send = LocalChannel.send
+
+    def keep(channel: LocalChannel, data: list[bytes], timeout: float) -> bool:
+        frames.extend(map(Frame.FromString, data))
+        return send(channel, data, timeout)
+
+    monkeypatch.setattr(LocalChannel, "send", keep)
+    return frames
+
+
+def sent(frames: list[Frame]) -> list[tuple[list[int], int]]:
+    """Of each message: the tokens that it commits, and how many requests it closes."""
+    told = [(array("i", frame.step.commit.tokens).tolist(), len(frame.step.close.request) // 4) for frame in frames]
+    frames.clear()
+    return told
+
+
+def test_a_tree_has_the_last_token_as_its_root_and_one_width(requests: SglangRequests) -> None:
+    trees = requests.trees([Request("a"), Request("b", [7, 8]), Request("c")], [[], [], [4, 5]])
+    assert trees.tokens.tolist() == [[3, 4, 5, 1], [3, 0, 0, 0], [5, 1, 2, 3]]
+    assert trees.parents.tolist() == [[0, 0, 1, 2], [0, 1, 2, 3], [0, 0, 1, 2]]
+
+
+def test_a_step_says_what_is_new(requests: SglangRequests, frames: list[Frame]) -> None:
+    request = Request()
+    requests.trees([request], [[4, 5]])  # emitted, but not processed yet
+    assert sent(frames)[-1] == ([3, 4, 5], 0)
+    request.output_ids.extend([4, 5])
+    requests.trees([request], [[1]])
+    assert sent(frames) == [([1], 0)]
+    request.output_ids.extend([1, 2])
+    requests.trees([request], [[]])
+    assert sent(frames) == [([2], 0)]
+
+
+def test_who_finishes_says_the_rest_and_closes_at_once(requests: SglangRequests, frames: list[Frame]) -> None:
+    request = Request()
+    requests.trees([request], [[]])
+    frames.clear()
+    request.output_ids.extend([4, 5])
+    request.over = True
+    requests.finish("r")
+    assert sent(frames) == [([4, 5], 0), ([], 1)]
+    requests.finish("r")
+    requests.finish("unknown")
+    assert frames == []
+
+
+def test_who_leaves_the_batch_unfinished_comes_back(requests: SglangRequests, frames: list[Frame]) -> None:
+    retracted, other = Request("a"), Request("b")
+    requests.trees([retracted, other], [[], []])
+    frames.clear()
+    requests.trees([other], [[]])
+    retracted.output_ids.extend([4, 5])
+    requests.trees([retracted, other], [[], []])
+    assert sent(frames) == [([], 0), ([4, 5], 0)]
+
+
+def test_who_leaves_the_batch_finished_is_closed(requests: SglangRequests, frames: list[Frame]) -> None:
+    """A request that its prefill ended is not told of."""
+    ended, other = Request("a"), Request("b")
+    requests.trees([ended, other], [[], []])
+    frames.clear()
+    ended.over = True
+    requests.trees([other], [[]])
+    assert sent(frames) == [([], 0), ([], 1), ([], 0)]
+
+
+def test_who_is_gone_is_closed(requests: SglangRequests, frames: list[Frame]) -> None:
+    """Aborted while it was retracted: nobody says so."""
+    gone, other = Request("a"), Request("b")
+    requests.trees([gone, other], [[], []])
+    frames.clear()
+    del gone
+    requests.trees([other], [[]])
+    assert sum(closes for _, closes in sent(frames)) == 1
+
+
+def test_another_request_of_the_same_id_is_another(requests: SglangRequests, frames: list[Frame]) -> None:
+    first = Request()
+    requests.trees([first], [[]])
+    frames.clear()
+    assert requests.trees([Request(output=[3, 4, 5, 1])], [[]]).tokens.tolist() == [[1, 2, 3, 4]]
+    assert sum(closes for _, closes in sent(frames)) == 1
+
+
+def test_an_output_that_starts_anew_opens_again(requests: SglangRequests) -> None:
+    """So it is with requests of embeddings, when they are retracted."""
+    request = Request(output=[3, 4, 5])
+    requests.trees([request], [[]])
+    request.output_ids = array("q", [3])
+    assert requests.trees([request], [[]]).tokens.tolist() == [[3, 4, 5, 1]]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "eos_token_ids", "stop_token_ids", "ignore_eos", "expected"),
+    [
+        (None, None, None, False, []),
+        (None, {7}, {9, 8}, False, [7, 8, 9]),
+        (SimpleNamespace(eos_token_id=2, additional_stop_token_ids={3}), {7}, None, False, [2, 3, 7]),
+        (SimpleNamespace(eos_token_id=None, additional_stop_token_ids=None), None, {8}, False, [8]),
+        (SimpleNamespace(eos_token_id=2, additional_stop_token_ids={3}), {7}, {8}, True, []),
+    ],
+)
+def test_stop_ids_are_those_at_which_sglang_stops(
+    tokenizer: object, eos_token_ids: object, stop_token_ids: object, ignore_eos: bool, expected: list[int]
+) -> None:
+    sampling = SimpleNamespace(
+        stop_token_ids=stop_token_ids, ignore_eos=ignore_eos, max_new_tokens=9, top_k=5, temperature=0.7
+    )
+    request = SimpleNamespace(sampling_params=sampling, tokenizer=tokenizer, eos_token_ids=eos_token_ids)
+    stated = open_options(request, adapter_settings(share="all"), adapter="poet", shape="chain")
+    assert stated["stop_ids"] == expected
+    assert (stated["adapter"], stated["share"], stated["shape"]) == ("poet", "all", "chain")
+    assert (stated["max_new_tokens"], stated["temperature"]) == (9, 0.7)
