@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress
 from rich.table import Table
 
+from draftd.observe.terminal import text_column
 from draftd.replay.result import ReplayResult, geometric_mean
 
 
@@ -17,9 +18,9 @@ class LiveProgress:
     def __init__(self, totals: Mapping[str, int], console: Console) -> None:
         """`totals`: tokens that each workload's steps will emit."""
         self.bars = Progress(
-            TextColumn("{task.description}"),
+            text_column("{task.description}"),
             BarColumn(bar_width=32),
-            TextColumn("{task.fields[figure]}"),
+            text_column("{task.fields[figure]}"),
             console=console,
         )
         self._tasks = {name: self.bars.add_task(name, total=total, figure="") for name, total in totals.items()}

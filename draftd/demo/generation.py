@@ -25,7 +25,8 @@ from draftd.verify.drafts import ClientDrafts
 from draftd.verify.rules import Greedy
 from draftd.verify.verifier import Step, Verifier
 
-NODES = 8  # of a draft: a CPU pays nearly full price for each token that it verifies
+NODES = 8  # of a draft
+LEAST_SURVIVAL = 0.25  # of a node: a CPU pays nearly full price for each token that it verifies
 TOKENS, QUICK_TOKENS = 128, 32  # of each output, at most
 
 ACCEPTED, OWN = "green", "default"
@@ -85,7 +86,7 @@ def _with_drafts(
     ):
         console.print(f"draftd serves verifiers at {server.endpoint}, people at {server.http}")
         console.print(Text.assemble("Accepted drafts are ", ("green", ACCEPTED), ", the model's own tokens are not."))
-        verifier = Verifier(model, Greedy(), ClientDrafts(client, NODES))
+        verifier = Verifier(model, Greedy(), ClientDrafts(client, NODES, min_survival=LEAST_SURVIVAL))
         for question, prompt in zip(PROMPTS, prompts, strict=True):
             console.rule(Text(question.splitlines()[0]), align="left", style="dim")
             steps = _steps(verifier, tokenizer, prompt, most_tokens, figures)

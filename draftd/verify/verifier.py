@@ -45,6 +45,10 @@ class Verifier:
         self._temperature = temperature
         self._chance = chance or Dice(0)
 
+    def __repr__(self) -> str:
+        model, drafts = type(self._model).__name__, type(self._drafts).__name__
+        return f"Verifier({model}, {self._rule}, {drafts}, temperature={self._temperature})"
+
     def generate(
         self, prompts: Mapping[str, Sequence[int]], max_new_tokens: int, stop_ids: Sequence[int] = ()
     ) -> Iterator[Step]:
@@ -60,16 +64,16 @@ class Verifier:
             self._drafts.open(request_id, prompt, max_new_tokens, stop_ids)
         try:
             while running:
-                proposals = self._drafts.propose({request_id: it.last for request_id, it in running.items()})
+                proposals = self._drafts.propose({request_id: it.take_untold() for request_id, it in running.items()})
                 for request_id, request in list(running.items()):
                     step = self._verify(request_id, request, proposals[request_id], max_new_tokens, stop_ids)
                     if request.length == max_new_tokens or step.tokens[-1] in stop_ids:
-                        self._drafts.close(request_id, step.tokens)
+                        self._drafts.close(request_id, request.take_untold())
                         del running[request_id]
                     yield step
         finally:  # also where the caller wants no more
             for request_id, request in running.items():
-                self._drafts.close(request_id, request.last)
+                self._drafts.close(request_id, request.take_untold())
 
     def _verify(
         self, request_id: str, request: "_Running", proposal: Proposal, max_new_tokens: int, stop_ids: Sequence[int]
@@ -79,7 +83,7 @@ class Verifier:
         emitted = [*proposal.tokens[verdict.path].tolist(), verdict.bonus]
         request.text.commit(proposal, verdict)
         tokens = _up_to_stop(emitted, stop_ids)[: max_new_tokens - request.length]
-        request.last = tokens
+        request.untold = tokens
         request.length += len(tokens)
         return Step(request_id, tokens, min(len(verdict.path), len(tokens)), len(proposal.tokens))
 
@@ -87,8 +91,12 @@ class Verifier:
 @dataclass(slots=True)
 class _Running:
     text: CachedText
-    last: list[int] = field(default_factory=list)  # what the drafter has not been told
+    untold: list[int] = field(default_factory=list)  # tokens of which the drafter does not know yet
     length: int = 0  # of the output, in tokens
+
+    def take_untold(self) -> list[int]:
+        untold, self.untold = self.untold, []
+        return untold
 
 
 def _up_to_stop(tokens: list[int], stop_ids: Sequence[int]) -> list[int]:

@@ -1,5 +1,6 @@
 """Sampling, for chains that were sampled: all of a chain is judged at once."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from draftd.verify.rules.rule import Proposal, Verdict
 from draftd.verify.rules.weights import excess
 
 
+@dataclass(frozen=True, slots=True)
 class Block:
     """Accepts the longest beginning of the chain that its own chance decides for.
 

@@ -1,5 +1,6 @@
 """Greedy decoding, chains and trees."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from draftd.verify.rules.chance import Chance
 from draftd.verify.rules.rule import Proposal, Verdict
 
 
+@dataclass(frozen=True, slots=True)
 class Greedy:
     """Accepts the path that the target's likeliest tokens take through the tree.
 

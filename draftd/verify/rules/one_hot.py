@@ -1,5 +1,6 @@
 """Sampling, for drafts without probabilities: chains and trees."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from draftd.verify.rules.rule import Proposal, Verdict
 from draftd.verify.rules.siblings import siblings_in_turn
 
 
+@dataclass(frozen=True, slots=True)
 class OneHot:
     """Accepts a drafted token with the target's probability of it; a sibling's turn comes when those before it are
     rejected, and its probability is its share of what they left.

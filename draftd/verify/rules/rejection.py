@@ -1,5 +1,6 @@
 """Sampling, for drafts that were sampled themselves: chains and trees."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from draftd.verify.rules.rule import Proposal, Verdict
 from draftd.verify.rules.weights import excess
 
 
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """Accepts a drafted token as often as the target's probability of it is of the draft's, at most always. A rejection
     leaves what the target has more of than the draft.
