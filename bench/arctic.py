@@ -29,13 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.text import TokenArray, add_traces_option, first_tokens, permuted_copies, trace_documents
 from draftd.client import Request
 from draftd.client.local import LocalClient
 from draftd.config import DraftingSettings
+from draftd.observe import terminal
 from draftd.replay.sessions import in_process
 from draftd.replay.verification import verify
 
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> None:
     ):
         if values:
             table.add_row(name, *(f"{np.percentile(values, percent):.0f}" for percent in (50, 99)))
-    console = Console(width=110)
+    console = terminal.console(width=110)
     console.print(table)
     console.print(f"learning takes {times.learning:.1f} µs of a step of one request")
     if times.drafts:

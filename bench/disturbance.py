@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from rich.console import Console
 from rich.table import Table
 
 from bench.ingest import post, remove
@@ -32,6 +31,7 @@ from draftd.client.client import ChannelClient
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.demo.sample import SAMPLE_CORPUS
 from draftd.demo.server import Server, running_server
+from draftd.observe import terminal
 
 REQUESTS, NODES = 64, 16
 SEGMENTS = 4
@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             missed.append(f"{phase.name}: p99 is {slowdown:.2f} of idle, at most {SLOWDOWN_LIMIT} wanted")
         if got is not None and got < BUSY_FLOOR:
             missed.append(f"{phase.name}: the work got {got:.0%} of a core, at least {BUSY_FLOOR:.0%} wanted")
-    console = Console()
+    console = terminal.console()
     console.print(table)
     for line in missed:
         console.print(line, style="red")

@@ -43,6 +43,7 @@ from bench.engine_side import CONTEXT, Job, Outcome, Step
 from bench.text import add_traces_option
 from draftd.config import ADAPTER_PREFIX
 from draftd.demo.server import running_server
+from draftd.observe import terminal
 
 ROOT = Path(__file__).parent.parent
 ENGINES_PYTHON = ROOT / "build/engines/env/bin/python"
@@ -173,7 +174,7 @@ def main(arguments: list[str] | None = None) -> None:
         f"Tokens per step, at most {CHAIN} drafted": comparison.tokens_table(),
         "All prompts": comparison.steps_table(),
     }
-    console = Console(width=150)
+    console = terminal.console(width=150)
     for title, cells in tables.items():
         print_table(console, title, cells)
     console.print(comparison.round_trip(), highlight=False)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.text import TokenArray, add_traces_option, corpus_documents, first_tokens, trace_documents
 from draftd.native import Index
+from draftd.observe import terminal
 
 FULL_SIZE = 1_000_000  # tokens
 BYTES_PER_TOKEN_LIMIT = 40.0
@@ -170,7 +170,7 @@ def main(arguments: list[str] | None = None) -> None:
         measure(name, [sequence], options, is_text=False)
         for name, sequence in made_up_sequences(options.tokens).items()
     ]
-    console = Console(width=110)
+    console = terminal.console(width=110)
     console.print(results_table(results))
     console.print(
         f"{CACHED_SIZE // 1000}k/half, all/half: time for {CACHED_SIZE:,} tokens, and for all, over time for a half."

@@ -27,11 +27,11 @@ import grpc
 import mistral_common
 import msgspec
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.text import TokenArray, corpus_documents, first_tokens, permuted_copies
 from draftd.demo.sample import SAMPLE_CORPUS
+from draftd.observe import terminal
 from draftd.wire.corpora import LoadHeader, LoadPart, LoadReply
 
 FULL_SIZE = 10_000_000
@@ -184,7 +184,7 @@ def main(arguments: list[str] | None = None) -> None:
     table = Table("sent as", "MB", "tokens", "seconds to visible", "tokens/s", title="ingest, end to end")
     for row in measured:
         table.add_row(row.name, f"{row.megabytes:.1f}", f"{row.tokens:,}", f"{row.seconds:.2f}", f"{row.rate:,.0f}")
-    console = Console()
+    console = terminal.console()
     console.print(table)
     missed = [complaint for row in measured for complaint in row.missed_targets()]
     for complaint in missed:

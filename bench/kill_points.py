@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.killable import Contents, Documents, KillableServer, ServerDied
 from draftd.client import Client, Namespace
+from draftd.observe.terminal import console
 
 TENANT = "acme"
 MOVED = "moved"  # the tenant of what is imported
@@ -295,7 +295,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows = run(options.points, options.seed, Path(folder) / "data")
         except Inconsistent as error:
             sys.exit(f"inconsistent: {error}")
-    Console().print(table(rows))
+    console().print(table(rows))
     print("nothing acknowledged was lost, nothing was half-visible")
 
 

@@ -19,7 +19,6 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from bench.figures import (
@@ -39,6 +38,7 @@ from bench.text import add_traces_option
 from bench.train_priors import priors_without
 from draftd.config import DraftingSettings, default_config
 from draftd.demo.sample import SAMPLE, trace_files
+from draftd.observe import terminal
 from draftd.priors import read_priors
 from draftd.replay.result import ReplayResult, geometric_mean
 from draftd.replay.traces import workload_name
@@ -123,7 +123,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, help="write the figures, with the command for each, to this file")
     options = parser.parse_args(arguments)
 
-    console = Console(width=140)
+    console = terminal.console(width=140)
     with tempfile.TemporaryDirectory(prefix="draftd-bench-") as folder, Replays() as replays:
         traffic = Traffic(
             traces=trace_files(options.traces),

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.killable import KillableServer
 from bench.text import TokenArray, corpus_documents, first_tokens, permuted_copies
 from draftd.demo.sample import SAMPLE_CORPUS
+from draftd.observe.terminal import console
 
 FULL_SIZE = 20_000_000  # tokens
 TARGET = 2.0  # seconds, p50
@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
     documents = first_tokens(permuted_copies(corpus_documents(options.corpus), options.tokens), options.tokens)
     with tempfile.TemporaryDirectory(prefix="draftd-") as folder:
         times = measure(documents, options.repetitions, Path(folder))
-    Console().print(table(times))
+    console().print(table(times))
     missed = times.missed_targets()
     for target in missed:
         print(f"missed: {target}")

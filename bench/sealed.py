@@ -18,12 +18,12 @@ from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.text import TokenArray, add_traces_option, corpus_documents, first_tokens, permuted_copies
 from draftd.demo.sample import SAMPLE_CORPUS, trace_files
 from draftd.native import SegmentBuilder
+from draftd.observe import terminal
 from draftd.replay.traces import read_trace
 
 REQUESTS, NODES, TOKENS = 64, 16, 20_000_000  # what the targets are for
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for what, microseconds in (("lookup", times.lookup), ("draft", times.draft)):
         p50, p99 = np.percentile(microseconds, [50, 99])
         table.add_row(what, f"{p50:.1f}", f"{p99:.1f}", f"{p50 / options.requests:.2f}")
-    console = Console()
+    console = terminal.console()
     console.print(table)
     with_targets = (options.requests, options.nodes, options.tokens) == (REQUESTS, NODES, TOKENS)
     missed = times.missed_targets() if with_targets else []

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.text import add_traces_option
@@ -26,6 +25,7 @@ from draftd.corpora.merging import plan_merge
 from draftd.demo.sample import trace_files
 from draftd.engine import Engine
 from draftd.native import Segment, SegmentBuilder
+from draftd.observe import terminal
 from draftd.replay.budgets import FixedBudget
 from draftd.replay.client_drafter import ClientDrafter
 from draftd.replay.result import ReplayResult, geometric_mean
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seal-tokens", type=int, nargs="+", default=[10_000])
     options = parser.parse_args(arguments)
 
-    console = Console()
+    console = terminal.console()
     table = Table("workload", title="Tokens per verify step", title_justify="left")
     for column in ("live", *(f"sealed every {tokens:,} tokens" for tokens in options.seal_tokens)):
         table.add_column(column, justify="right")

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.text import TokenArray, corpus_documents, first_tokens, permuted_copies
 from draftd.demo.sample import SAMPLE_CORPUS
 from draftd.native import Segment, SegmentBuilder
+from draftd.observe import terminal
 
 FULL_SIZES = (10_000_000, 20_000_000)  # tokens
 BYTES_PER_TOKEN_LIMIT = 5.8  # 5.63 and what documents carry
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     documents = permuted_copies(corpus_documents(options.corpus), max(options.tokens))
     results = [best_of(first_tokens(documents, tokens), options.repetitions) for tokens in options.tokens]
-    console = Console(width=110)
+    console = terminal.console(width=110)
     console.print(results_table(results))
     missed = [miss for result in results for miss in result.missed_targets()]
     for miss in missed:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.echo import message, running_echo
@@ -27,6 +26,7 @@ from draftd.client.client import ChannelClient
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.demo.sample import trace_files
 from draftd.demo.server import running_server
+from draftd.observe import terminal
 from draftd.replay.traces import RecordedRequest, read_trace
 from draftd.replay.verification import verify
 
@@ -200,7 +200,7 @@ def main(arguments: list[str] | None = None) -> None:
         table.add_column(heading, justify="right" if heading else "left")
     for name, values in (("in the core", times.core), ("round trip", times.round_trip), ("raw echo", times.echo)):
         table.add_row(name, *(f"{np.percentile(values, percent):.0f}" for percent in (50, 99)))
-    console = Console(width=110)
+    console = terminal.console(width=110)
     console.print(table)
     console.print(
         f"{options.requests} requests, {np.mean(times.nodes):.0f} nodes a step, {sum(map(len, documents)):,} tokens"

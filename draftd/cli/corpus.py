@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from draftd.cli.address import Adapter, Model, Tenant, Tokenizer, Url, namespace, post, server
@@ -16,6 +15,7 @@ from draftd.cli.failure import failing_on
 from draftd.cli.http import HttpError, call, download
 from draftd.cli.options import ConfigFile
 from draftd.cli.progress import progress_in_bytes
+from draftd.observe.terminal import console
 from draftd.observe.words import counted
 
 commands = typer.Typer(help="External corpora of a running server.", no_args_is_help=True)
@@ -69,7 +69,7 @@ def list_corpora(
     table.columns[1].justify = "right"
     for corpus_id, tokens in reply["corpus_token_counts"].items():
         table.add_row(corpus_id, f"{tokens:,}")
-    Console().print(table)
+    console().print(table)
 
 
 @commands.command("remove")

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from draftd.cli.address import Adapter, Model, Tenant, Tokenizer, Url, namespace, server
 from draftd.cli.failure import Failure, failing_on
 from draftd.cli.http import HttpError, call
 from draftd.cli.options import ConfigFile
+from draftd.observe.terminal import console
 
 PIPED_WIDTH = 240  # characters
 
@@ -65,7 +65,7 @@ def explain(
     from draftd.cli.explanation import rendered
 
     # What is piped on is not cut to the width of a terminal.
-    Console(width=None if sys.stdout.isatty() else PIPED_WIDTH).print(rendered(reply))
+    console(width=None if sys.stdout.isatty() else PIPED_WIDTH).print(rendered(reply))
 
 
 def _text(text: str | None, file: Path | None, tokens: str | None) -> dict[str, Any]:

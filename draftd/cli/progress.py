@@ -1,15 +1,16 @@
 """A line on standard error that says how far a command is, if that is a terminal; it leaves nothing behind."""
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TimeRemainingColumn
+
+from draftd.observe import terminal
 
 
 def progress_in_bytes() -> Progress:
     """Shown within its context."""
-    console = Console(stderr=True)
+    console = terminal.console(stderr=True)
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        terminal.text_column("{task.description}"),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),

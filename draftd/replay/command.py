@@ -6,6 +6,8 @@ from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
+from rich.text import Text
+
 from draftd.client import Client
 from draftd.client.local import LocalClient
 from draftd.replay.client_drafter import ClientDrafter
@@ -91,7 +93,7 @@ def _replay_all(files: Sequence[Path], options: ReplayOptions, drafters: Drafter
     console = report_console()
     results = []
     for file in files:
-        with console.status(f"replaying {workload_name(file)} {options.preset or ''}"):
+        with console.status(Text(f"replaying {workload_name(file)} {options.preset or ''}")):
             if options.preset == "ngram":
                 results.append(replay_file(file, None, options))
                 continue

@@ -26,6 +26,7 @@ _STYLE: dict[Any, Any] = {
     "axes.prop_cycle": f"cycler('color', {_COLOURS})",
     "svg.hashsalt": "draftd",  # the same figures are the same bytes
     "svg.fonttype": "none",  # text stays text
+    "text.parse_math": False,  # dollars in names of files
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,

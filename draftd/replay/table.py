@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from draftd.observe.terminal import console
 from draftd.replay.options import ReplayPreset
 from draftd.replay.result import ReplayResult, geometric_mean, percentile
 
 
 def report_console() -> Console:
     """Standard output; wide enough for the tables where it is no terminal."""
-    return Console(width=None if sys.stdout.isatty() else 120)
+    return console(width=None if sys.stdout.isatty() else 120)
 
 
 def results_table(results: Sequence[ReplayResult], title: str) -> Table:

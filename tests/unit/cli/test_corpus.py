@@ -66,6 +66,13 @@ def test_documents_are_added_listed_and_removed(server: Server, tmp_path: Path) 
     assert "does not exist" in only_line(draftd("corpus", "remove", "docs", *server))
 
 
+@pytest.mark.parametrize("name", ["[/red]", "[bold]x", ":smile:"])
+def test_a_corpus_is_listed_by_the_name_it_has(name: str, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "ids.jsonl").write_text('{"token_ids": [4, 5]}\n')
+    assert draftd("corpus", "add", name, tmp_path / "ids.jsonl", *server).returncode == 0
+    assert tokens(server) == {name: 2}
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -32,6 +32,12 @@ def test_all_workloads_and_all_nodes_are_drawn_and_named(tmp_path: Path) -> None
     assert f"Calibration error {replayed('edits').calibration.error:.3f}" in drawn  # both are alike, and so the whole
 
 
+def test_a_workload_is_named_as_its_file_is(tmp_path: Path) -> None:
+    draw([replayed("$x^$"), replayed("<b>&")], tmp_path / "a.svg")
+    assert "$x^$" in words(tmp_path / "a.svg")
+    assert "<b>&" in words(tmp_path / "a.svg")
+
+
 def test_a_single_workload_is_the_whole(tmp_path: Path) -> None:
     draw([replayed("edits")], tmp_path / "a.svg")
     assert "all nodes" not in words(tmp_path / "a.svg").replace("over all nodes", "")
