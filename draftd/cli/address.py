@@ -33,7 +33,7 @@ def server(url: str | None, config: Path | None) -> str:
     with failing_on(ConfigError):
         address = load_settings(config).listen.http
     if not address:
-        raise Failure("the config turns HTTP off; give the server with --http")
+        raise Failure("the config turns HTTP off: give the server's URL")
     host, _, port = address.rpartition(":")
     return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 

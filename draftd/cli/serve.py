@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from draftd.cli.address import server
 from draftd.cli.failure import Failure, failing_on
 from draftd.cli.http import HttpError, call
 from draftd.cli.options import ConfigFile
@@ -58,10 +59,18 @@ def config() -> None:
 
 
 def health(
-    endpoint: Annotated[str, typer.Option(metavar="URL", help="ipc://, tcp://, grpc://, unix: or http:// endpoint.")],
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="ipc://, tcp://, grpc://, unix: or http:// endpoint; default: listen.http of config and environment.",
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for an answer.", min=0.001)] = 3.0,
+    config: ConfigFile = None,
 ) -> None:
     """Ask a server whether it serves: status 0 if so, 1 if not."""
+    endpoint = endpoint or server(None, config)
     if endpoint.startswith(("http://", "https://")):
         with failing_on(HttpError):
             call(f"{endpoint.rstrip('/')}/readyz", timeout=timeout)

@@ -33,6 +33,7 @@ def test_ready_line_probes_and_sigterm(tmp_path: Path) -> None:
             healthy = draftd("health", "--endpoint", endpoint)
             assert (healthy.returncode, healthy.stderr) == (0, "")
             assert endpoint in healthy.stdout
+        assert draftd("health", DRAFTD_LISTEN__HTTP=served.endpoints["http"].removeprefix("http://")).returncode == 0
         status, log = served.stop()
         assert status == 0
         assert "Traceback" not in log
@@ -154,6 +155,10 @@ def test_a_server_without_http_serves_verifiers(tmp_path: Path) -> None:
     with serving(tmp_path, "--http", "") as served:
         assert set(served.endpoints) == {"zmq"}
         assert draftd("health", "--endpoint", served.endpoints["zmq"]).returncode == 0
+
+
+def test_health_without_a_server_to_ask_is_one_line() -> None:
+    assert "HTTP off" in only_line(draftd("health", DRAFTD_LISTEN__HTTP=""))
 
 
 @pytest.mark.parametrize("endpoint", ["nonsense", "ftp://x", "http://127.0.0.1:1"])
