@@ -4,7 +4,6 @@ import logging
 from operator import attrgetter
 
 from draftd.client.client import ChannelClient
-from draftd.client.health import Counters
 
 SECONDS_BETWEEN = 60.0
 
@@ -20,7 +19,7 @@ class HealthLog:
     def __init__(self, client: ChannelClient, logger: logging.Logger) -> None:
         self._client = client
         self._logger = logger
-        self._seen = Counters()
+        self._seen = client.health().counters
         self._look_at = 0.0
         self._in_trouble = False
 

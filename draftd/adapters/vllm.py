@@ -67,12 +67,12 @@ class DraftdProposer:
                 verifier=f"vllm-{self._config.parallel_config.data_parallel_rank}",
                 vocabulary_size=self._config.model_config.get_vocab_size(),
             )
-            self.asking = Asking(runner, client, self._settings, self._most_tokens)
             health = client.check(GREETING_SECONDS)
             if health.state == "serving":
                 logger.info("draftd %s drafts, at %s", health.drafter_version, self._settings.endpoint)
             else:
                 logger.warning("draftd is not there yet, at %s: %s", self._settings.endpoint, health.last_error)
+            self.asking = Asking(runner, client, self._settings, self._most_tokens)
 
     def propose(
         self,

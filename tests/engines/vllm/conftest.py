@@ -1,7 +1,10 @@
-"""Engines that the tests share, and what they answer without speculation."""
+"""Engines that the tests share, and what they answer without speculation.
+
+They live as long as the session: one that ends takes with it what vLLM shares between the engines of a process."""
 
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +18,10 @@ OUTPUT_TOKENS = 128
 
 
 @pytest.fixture(scope="session")
-def plain(model_dir: Path) -> Engine:
+def plain(model_dir: Path) -> Iterator[Engine]:
     """Without speculation."""
-    return Engine(model_dir)
+    with Engine(model_dir) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +30,22 @@ def reference(plain: Engine, prompts: list[list[int]]) -> list[list[int]]:
 
 
 @pytest.fixture(scope="session")
-def drafting(model_dir: Path) -> Engine:
+def drafting(model_dir: Path) -> Iterator[Engine]:
     """With draftd. At its start there is none, which is no reason not to start."""
-    return Engine(model_dir, speculative_config=SPECULATION)
+    with Engine(model_dir, speculative_config=SPECULATION) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="session")
-def cramped(model_dir: Path) -> Engine:
+def cramped(model_dir: Path) -> Iterator[Engine]:
     """With draftd, a KV cache of 24 blocks of 128 tokens, and prompts in pieces, which leave drafts little room."""
-    return Engine(model_dir, speculative_config=SPECULATION, num_gpu_blocks_override=24, max_num_batched_tokens=600)
+    options = {"num_gpu_blocks_override": 24, "max_num_batched_tokens": 600}
+    with Engine(model_dir, speculative_config=SPECULATION, **options) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def adapting(model_dir: Path) -> Iterator[Engine]:
+    """With draftd, and room for two LoRA adapters."""
+    with Engine(model_dir, speculative_config=SPECULATION, enable_lora=True, max_loras=2) as engine:
+        yield engine

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pytest
 from vllm import LLM, SamplingParams
+from vllm.lora.request import LoRARequest
 from vllm.v1.spec_decode.custom_class_proposer import create_custom_proposer
 
 from draftd.adapters.vllm import DraftdProposer
@@ -21,7 +23,7 @@ SPECULATION = {
 
 
 class Engine:
-    """`options` are those of vllm.LLM."""
+    """`options` are those of vllm.LLM. A context: leaving it closes what its proposer holds."""
 
     def __init__(self, model_dir: Path, **options: Any) -> None:
         self._llm = LLM(
@@ -31,19 +33,29 @@ class Engine:
         self.runner = self.core.model_executor.driver_worker.worker.model_runner
         self._ids = map(str, count())
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if hasattr(self.runner, "drafter"):
+            self.proposer.client.close()
+
     def generate(
         self,
         prompts: Sequence[Sequence[int]],
         most: int = 128,
         during: Callable[[int], object] = lambda step: None,
+        adapters: Sequence[LoRARequest | None] | None = None,
         **sampling: Any,
     ) -> list[list[int]]:
         """Greedy outputs of at most `most` tokens, of all prompts at once. `during` is called before each step."""
         engine = self._llm.llm_engine
         ids = [next(self._ids) for _ in prompts]
-        for request_id, prompt in zip(ids, prompts, strict=True):
+        for request_id, prompt, adapter in zip(ids, prompts, adapters or [None] * len(ids), strict=True):
             parameters = SamplingParams(temperature=0, max_tokens=most, **sampling)
-            engine.add_request(request_id, {"prompt_token_ids": list(prompt)}, parameters)
+            engine.add_request(request_id, {"prompt_token_ids": list(prompt)}, parameters, lora_request=adapter)
         outputs: dict[str, list[int]] = {}
         for step in count():
             if not engine.has_unfinished_requests():
