@@ -53,4 +53,4 @@ def main() -> None:
 
 def _one_line(error: Failure | typer.TyperException) -> str:
     message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-    return " ".join(message.split())
+    return " ".join(message.replace(": Value error, ", ": ").split())  # words of the library that reads choices

@@ -28,12 +28,23 @@ def explain(
     corpus: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Corpus that it reads; may be repeated. Default: all.")
     ] = None,
-    nodes: Annotated[int, typer.Option(min=1, help="Most nodes.")] = 16,
+    nodes: Annotated[int, typer.Option(min=1, help="Most nodes; beyond engine.max_nodes they count as that.")] = 16,
     chain: Annotated[bool, typer.Option("--chain", help="A chain instead of a tree.")] = False,
     stop_id: Annotated[list[int] | None, typer.Option(metavar="TOKEN", help="Ends a text; may be repeated.")] = None,
     preset: Annotated[
         Literal["learned", "suffix_decoding", "ngram_bfs", "ngram_prob"] | None,
         typer.Option(help="How the draft is made; default: as the server is configured."),
+    ] = None,
+    max_depth: Annotated[int | None, typer.Option(min=1, help="Most nodes on one path.")] = None,
+    max_breadth: Annotated[int | None, typer.Option(min=1, help="Most children of one node.")] = None,
+    min_survival: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Nodes less likely than this are not drafted.")
+    ] = None,
+    max_spec_factor: Annotated[
+        float | None, typer.Option(min=0, help="Of suffix_decoding: most nodes for each token of the match.")
+    ] = None,
+    min_token_prob: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Of suffix_decoding: nodes below are not drafted.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the server's answer as JSON.")] = False,
     http: Url = None,
@@ -55,6 +66,11 @@ def explain(
         "max_nodes": nodes,
         "shape": "chain" if chain else "tree",
         "preset": preset,
+        "max_depth": max_depth,
+        "max_breadth": max_breadth,
+        "min_survival": min_survival,
+        "max_spec_factor": max_spec_factor,
+        "min_token_prob": min_token_prob,
     }
     question |= _text(text, file, tokens) | namespace(tenant, model, adapter, tokenizer)
     with failing_on(HttpError):

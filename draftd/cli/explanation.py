@@ -75,7 +75,7 @@ def _source(source: Reply) -> str:
 
 
 def _extent(source: Reply) -> str:
-    tokens = f"{source['tokens']:,} tokens"
+    tokens = f"{source['tokens']:,} {'token' if source['tokens'] == 1 else 'tokens'}"
     return (
         tokens
         if source["source"] == "own_text" or source["running"]

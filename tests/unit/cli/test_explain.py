@@ -67,9 +67,29 @@ def test_text_comes_from_standard_input_or_a_file_and_json_is_for_machines(
     assert [(node["text"], node["parent"]) for node in reply["nodes"]] == [(" sat", -1), (" on", 0)]
 
 
+@pytest.mark.parametrize(
+    ("options", "drafted"),
+    [
+        (["--nodes", "3"], ["the", "a", "cat"]),
+        (["--max-depth", "1"], ["the", "a"]),
+        (["--max-breadth", "1", "--nodes", "3"], ["the", "cat", "sat"]),
+        (["--min-survival", "1"], []),
+        (["--preset", "suffix_decoding", "--max-spec-factor", "0.25"], ["the"]),
+        (["--preset", "suffix_decoding", "--min-token-prob", "1"], []),
+        (["--nodes", "100000", "--max-depth", "1"], ["the", "a"]),
+    ],
+)
+def test_all_that_a_request_may_state_of_its_trees_can_be_asked(
+    options: list[str], drafted: list[str], server: tuple[str, ...]
+) -> None:
+    asked = draftd("explain", "--text", "the cat sat on", "--json", *options, *server, "--tenant", "text")
+    assert [node["text"].strip() for node in json.loads(asked.stdout)["nodes"]] == drafted, asked.stderr
+
+
 def test_ids_are_shown_where_no_tokenizer_is_known(server: tuple[str, ...]) -> None:
     shown = draftd("explain", "--tokens", "1, 2", "--nodes", "1", *server)
     assert shown.stdout.splitlines()[-1].split()[0] == "3"
+    assert "own text: 1 token\n" in draftd("explain", "--tokens", "1", *server).stdout
     empty = draftd("explain", "--tokens", "8", *server)
     assert "1 token of context, an empty draft: nothing that it reads says how the text goes on" in empty.stdout
 
@@ -85,7 +105,9 @@ def test_ids_are_shown_where_no_tokenizer_is_known(server: tuple[str, ...]) -> N
         (["--tokens", "1", "--corpus", "other"], "no corpus 'other' in namespace default/default; it has: docs"),
         (["--tokens", "1", "--tenant", "nobody"], "nothing is known of namespace nobody/default"),
         (["--tokens", "1", "--nodes", "0"], "--nodes"),
-        (["--tokens", "1", "--preset", "best"], "--preset"),
+        (["--tokens", "1", "--preset", "best"], "Invalid value for '--preset': 'best' is not one of 'learned', 'suff"),
+        (["--tokens", "1", "--max-spec-factor", "2"], "max_spec_factor: is for SUFFIX_DECODING; the preset is LEARNED"),
+        (["--tokens", "1", "--min-survival", "2"], "--min-survival"),
         (["--tokens", "1", "--http", "127.0.0.1:1"], "is a server running there?"),
     ],
 )
