@@ -8,7 +8,7 @@ from functools import partial
 from draftd.corpora.histories import HistoryKeeper
 from draftd.corpora.publishing import Publisher
 from draftd.corpora.upkeep import Attempts
-from draftd.storage import CollectionFolder, Store
+from draftd.storage import CollectionFolder, DamagedError, Store
 from draftd.wire import Namespace
 
 REST_SECONDS = 60.0  # from one writing of a namespace's to the next: a crash costs a minute of learning
@@ -35,15 +35,14 @@ class LearnedKeeper:
 
     def restore(self, folder: CollectionFolder) -> None:
         """Gives the engine what lay beside a history. What is damaged is put aside: the namespace begins anew."""
-        saved = folder.learned()
-        if saved is None:
-            return
         (namespace,) = folder.manifest.namespaces()
         try:
+            saved = folder.learned()
+            if saved is None:
+                return
             self._engine.restore_learned(namespace, saved)
-        except ValueError as error:
-            self._store.keep_aside(folder.learned_path, f"what {namespace} learned: {error}")
-            folder.forget_learned()
+        except (DamagedError, OSError, ValueError) as error:
+            self._store.put_aside(folder.learned_path, f"what {namespace} learned: {error}")
         else:
             self._kept[namespace] = self._engine.lessons().get(namespace, 0)
 

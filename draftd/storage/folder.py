@@ -9,6 +9,7 @@ from typing import Self
 from draftd.storage.files import UNFINISHED, move, names_in, remove_file, sync_folder, write_file
 from draftd.storage.journal import Journal, journal_of, mend_journal, read_journal
 from draftd.storage.manifest import MANIFEST, SEGMENT_NAME, Manifest, SegmentFile, read_manifest, write_manifest
+from draftd.storage.problem import DamagedError
 
 LEARNED = "learned"  # what a namespace learned, beside its history
 _JOURNAL_NAME = re.compile(r"journal-(\d{1,19})")
@@ -114,8 +115,12 @@ class CollectionFolder:
         return self.path / LEARNED
 
     def learned(self) -> bytes | None:
-        """What was kept last; None: nothing."""
-        return self.learned_path.read_bytes() if self.learned_path.exists() else None
+        """What was kept last; None: nothing. Raises DamagedError for what is no file."""
+        if not self.learned_path.exists():
+            return None
+        if not self.learned_path.is_file():  # reading a pipe would never end
+            raise DamagedError(f"{self.learned_path} is no file")
+        return self.learned_path.read_bytes()
 
     def keep_learned(self, content: bytes) -> None:
         """Returns when it is on the disk. A crash leaves it or what was kept before."""

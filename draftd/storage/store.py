@@ -78,7 +78,8 @@ class Store:
 
     def put_aside(self, path: Path, why: str) -> None:
         """Into the quarantine, where nothing reads it; a person may."""
-        target = self._place_aside(path.name)
+        inside = path.parent.parent == self._root  # of a collection's folder
+        target = self._place_aside(f"{path.parent.name}-{path.name}" if inside else path.name)
         move(path, target)
         facts.quarantined(target, why)
 

@@ -1,6 +1,10 @@
 """What namespaces learned, on the disk: written, restored, forgotten, put aside when damaged."""
 
+import os
+import socket
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +120,54 @@ def test_what_is_damaged_is_put_aside_and_learned_anew(
     assert [aside.read_bytes() for aside in (shelf.folder / "quarantine").iterdir()] == [content]
     assert not shelf.files("learned")
     assert f"what {NAMESPACE} learned: learned state: " in caplog.text
+
+
+def no_file(path: Path) -> None:
+    path.mkdir()
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def unreadable(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as endpoint:
+        endpoint.bind(str(path))
+
+
+@pytest.mark.parametrize("put", [no_file, pipe, unreadable])
+def test_what_cannot_be_read_is_put_aside_like_other_damage(
+    shelf: Shelf, put: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.engine.teach(NAMESPACE, 1)
+    shelf.engine.finish(NAMESPACE, [1, 2], "r1", 5)
+    shelf.library._flush()
+    (path,) = shelf.files("learned")
+    path.unlink()
+    monkeypatch.chdir(path.parent)  # names of sockets are short
+    put(Path(path.name))
+    shelf.restart()
+    assert shelf.engine.models == {}
+    assert shelf.engine.history(NAMESPACE) == [[1, 2]]
+    assert [aside.name for aside in (shelf.folder / "quarantine").iterdir()] == [f"{path.parent.name}-learned"]
+    anew = shelf.engine.teach(NAMESPACE, 2)
+    shelf.library._flush()
+    shelf.restart()
+    assert shelf.engine.models == {NAMESPACE: anew}
+
+
+def test_a_disk_that_cannot_read_it_is_no_end_of_the_server(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.engine.teach(NAMESPACE, 1)
+    shelf.library._flush()
+
+    def broken(_: object) -> bytes:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("draftd.storage.folder.CollectionFolder.learned", broken)
+        shelf.restart()
+    assert shelf.engine.models == {}
+    assert len(list((shelf.folder / "quarantine").iterdir())) == 1
 
 
 def test_deleting_a_whole_history_forgets_it(shelf: Shelf) -> None:
