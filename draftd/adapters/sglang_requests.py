@@ -86,7 +86,7 @@ class SglangRequests:
             return
         request = text.request()
         last = text.tokens if request is None else text.until(request.output_ids)
-        self._requests.finish(EngineRow(rid, last, text.prompt_length, max_nodes=0))
+        self._requests.finish(EngineRow(_text_of(rid), last, text.prompt_length, max_nodes=0))
 
     def _let_go(self, running: Mapping[str, SglangRequest]) -> None:
         for rid, text in list(self._texts.items()):
@@ -99,14 +99,20 @@ class SglangRequests:
         text = self._texts.get(request.rid)
         if text is None:
             text = self._texts[request.rid] = _Text(request)
-        is_known = request.rid in self._requests
+        request_id = _text_of(request.rid)
+        is_known = request_id in self._requests
         return EngineRow(
-            request.rid,
+            request_id,
             text.until(request.output_ids, accepted),
             text.prompt_length,
             max_nodes=self._width - 1,
             options=None if is_known else self._options_of(request),
         )
+
+
+def _text_of(rid: str) -> str:
+    """SGLang's users may choose the rid, and JSON has halves of surrogate pairs, which can't be sent."""
+    return rid.encode(errors="backslashreplace").decode()
 
 
 class _Text:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -86,8 +86,15 @@ class DraftdWorker(NGRAMWorker):  # type: ignore[misc]  # SGLang is not there wh
         return [row[end - count : end] for row, end, count in zip(tokens, lengths, missing, strict=True)]
 
     def _options(self, request: Any) -> OpenOptions:
-        adapter = self.model_runner.lora_manager.lora_refs[request.lora_id].lora_name if request.lora_id else ""
-        return open_options(request, self._settings, adapter=adapter, shape="chain" if self.topk == 1 else "tree")
+        shape: Literal["tree", "chain"] = "chain" if self.topk == 1 else "tree"
+        return open_options(request, self._settings, adapter=self._adapter(request.lora_id), shape=shape)
+
+    def _adapter(self, lora_id: str | None) -> str:
+        """Its name. Another process of SGLang's may be unloading it: then what names it here."""
+        if lora_id is None:
+            return ""
+        loaded = self.model_runner.lora_manager.lora_refs.get(lora_id)
+        return lora_id if loaded is None or loaded.lora_name is None else str(loaded.lora_name)
 
     def note_request_finished(self, *, rid: str, natural_stop: bool) -> None:  # noqa: ARG002  (SGLang names it)
         if self._requests is not None:

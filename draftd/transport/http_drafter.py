@@ -20,7 +20,7 @@ from draftd.client.opening import OpenOptions
 from draftd.client.prefixes import PrefixRequests
 from draftd.engine import Engine, LimitExceeded
 from draftd.ingest import IngestError
-from draftd.ingest.post import owner
+from draftd.ingest.post import owner, string_field
 from draftd.observe.readiness import Readiness
 from draftd.transport.http_answer import Answers, Shape, success
 from draftd.transport.http_body import small_body
@@ -88,7 +88,8 @@ class _Namespace:
 
     def drafted(self, asked: Prefix, text: NDArray[np.int32], now: float) -> Shape:
         """A chain of at most max_draft_len tokens, that leaves room for the target's own."""
-        name = f"{asked.verifier}/{asked.request_id}"
+        words = {"verifier": asked.verifier, "request_id": str(asked.request_id)}
+        name = "/".join(string_field(words, field, "") for field in words)
         room = max(0, asked.max_sequence_length - len(text) - 1)
         stop_ids = [] if asked.end_id is None or asked.end_id < 0 else [asked.end_id]
         self._close_idle(name, now)

@@ -148,3 +148,5 @@ def test_what_a_request_states(arguments: ServerArgs, endpoint: ServerProcess, m
     adapted.lora_id = "id-1"
     stated = worker._options(adapted)
     assert (stated["adapter"], stated["stop_ids"]) == ("poet", [])
+    adapted.lora_id = "unloaded by now"
+    assert worker._options(adapted)["adapter"] == "unloaded by now"

@@ -132,6 +132,14 @@ def test_another_request_of_the_same_id_is_another(requests: SglangRequests, fra
     assert sum(closes for _, closes in sent(frames)) == 1
 
 
+def test_an_id_that_can_not_be_sent_is_spelt_out(requests: SglangRequests, frames: list[Frame]) -> None:
+    request = Request("half a pair: \ud800")
+    assert requests.trees([request], [[]]).sizes.tolist() == [4]
+    assert [sync.request_id for frame in frames for sync in frame.step.sync] == ["half a pair: \\ud800"]
+    requests.finish(request.rid)
+    assert sum(closes for _, closes in sent(frames)) == 1
+
+
 def test_an_output_that_starts_anew_opens_again(requests: SglangRequests) -> None:
     """So it is with requests of embeddings, when they are retracted."""
     request = Request(output=[3, 4, 5])
@@ -145,6 +153,7 @@ def test_an_output_that_starts_anew_opens_again(requests: SglangRequests) -> Non
     [
         (None, None, None, False, []),
         (None, {7}, {9, 8}, False, [7, 8, 9]),
+        (None, {-1, 7}, {2**31, 10**12}, False, [7]),
         (SimpleNamespace(eos_token_id=2, additional_stop_token_ids={3}), {7}, None, False, [2, 3, 7]),
         (SimpleNamespace(eos_token_id=None, additional_stop_token_ids=None), None, {8}, False, [8]),
         (SimpleNamespace(eos_token_id=2, additional_stop_token_ids={3}), {7}, {8}, True, []),

@@ -33,7 +33,7 @@ async def draft(endpoint: Endpoint, prefix: Sequence[int], request_id: int | str
 
 async def post(http: httpx.AsyncClient, url: str = "/draft_tokens", **fields: Any) -> tuple[int, dict[str, Any]]:
     """What APIDrafter.get_draft_tokens does."""
-    response = await http.post(url, json={"end_id": END, "max_sequence_length": 1000} | fields)
+    response = await http.post(url, content=json.dumps({"end_id": END, "max_sequence_length": 1000} | fields))
     return response.status_code, response.json()
 
 
@@ -201,7 +201,9 @@ async def test_requests_and_namespaces_are_bounded(endpoint: Endpoint, monkeypat
         ({"prefix": [1, -2]}, 400, "prefix: token 1 is -2, outside [0, 2147483648)"),
         ({"prefix": [1, 2**80]}, 400, "prefix"),
         ({"request_id": None}, 400, "request_id"),
-        ({"request_id": "a\nb"}, 400, "a\\nb"),
+        ({"request_id": "a\nb"}, 400, "request_id: 'a\\nb' has characters that can't be printed"),
+        ({"verifier": "\ud800"}, 400, "verifier: '\\ud800' has characters that can't be printed"),
+        ({"verifier": "v" * 300}, 400, "request"),
         ({"end_id": "eos"}, 400, "end_id: should be a valid integer"),
         ({"end_id": 2**40}, 400, "end_id: should be less than 2147483648"),
         ({"max_sequence_length": -1}, 400, "max_sequence_length: should be greater than or equal to 0"),
