@@ -107,6 +107,7 @@ BOOST_AUTO_TEST_CASE(a_right_checksum_does_not_help_wrong_numbers) {
 
   BOOST_CHECK(says(with(0, 'D'), "does not begin with draftdM1"));
   BOOST_CHECK(says(with(16, std::uint64_t{1}), "another version"));
+  BOOST_CHECK(says(with(24, std::uint64_t{1} << 63), "lessons are more than can be given"));
   BOOST_CHECK(says(with(32, std::uint32_t{5}), "another version"));
   BOOST_CHECK(says(with(48, std::uint32_t{stored - 1}), "its header says"));
   BOOST_CHECK(says(with(48, UINT32_MAX), "more than there are"));

@@ -39,6 +39,16 @@ def test_a_model_is_saved_with_all_its_numbers(seed: int) -> None:
     assert_equal(native.Model.load(native_model(model).save()), model)
 
 
+def test_numbers_that_no_lessons_give_are_refused() -> None:
+    model = Model()
+    model.lessons = 1 << 63
+    with pytest.raises(ValueError, match="9223372036854775808 lessons are more than can be given"):
+        native_model(model)
+    model.lessons, model.hits[7] = 1, model.trials[7] + 1
+    with pytest.raises(ValueError, match="cell 7 has 3.0+ hits of 2.0+ trials"):
+        native_model(model)
+
+
 @given(
     fates=st.lists(st.tuples(survivals, st.booleans()), max_size=30), asked=st.lists(survivals, min_size=2, max_size=10)
 )

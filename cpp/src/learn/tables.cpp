@@ -13,6 +13,9 @@ namespace {
 // Learning keeps weights far below it; sums of this many stay finite.
 constexpr float kMostWeight = 1e6F;
 
+// Nobody gives so many; counting on stays exact, also as a double.
+constexpr std::uint64_t kMostLessons = std::uint64_t{1} << 52;
+
 void require(bool holds, const std::string& what) {
   if (!holds) throw std::invalid_argument("learned numbers: " + what);
 }
@@ -52,6 +55,7 @@ void check(const ModelTables& tables) {
             "cell " + std::to_string(cell) + " has " + std::to_string(hits) + " hits of " + std::to_string(trials) +
                 " trials");
   }
+  require(tables.lessons <= kMostLessons, std::to_string(tables.lessons) + " lessons are more than can be given");
   require_weights(tables.agreement, "weight by agreement");
   require_weights(tables.standing, "weight by standing");
   require_weights(tables.correction, "correction of survival");
