@@ -49,7 +49,7 @@ class Server:
         self._readiness = Readiness((*self._wanted, "corpora"))
         try:
             self._engine = Engine(settings.engine, settings.drafting, in_flight=settings.history.in_flight)
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             raise StartError(f"drafting.priors: {error}") from None
         self._loader = Loader(processes=cpu_count())
         self._library = CorpusLibrary(self._engine, self._loader, settings, directory.path, directory.scratch)

@@ -17,13 +17,13 @@ from google.protobuf.message import DecodeError
 
 from draftd import native
 from draftd.config import DraftingSettings, EngineSettings
+from draftd.engine.checked_priors import checked_priors
 from draftd.engine.explain import Explainer
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
 from draftd.engine.statistics import Counters, Statistics, collect
 from draftd.engine.verifiers import Verifier, Verifiers
-from draftd.priors import read_priors
 from draftd.wire import (
     PROTOCOL,
     DraftClose,
@@ -72,7 +72,7 @@ class Engine(Histories):
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Raises OSError or ValueError for priors that can't be read."""
+        """Raises ValueError, which names the file, for priors that can't be used."""
         core = native.Engine(
             session_ttl=settings.session_ttl,
             memory_limit=settings.memory_limit,
@@ -80,7 +80,7 @@ class Engine(Histories):
             max_nodes=settings.max_nodes,
             in_flight=in_flight,
             learning=drafting.learning,
-            priors=read_priors(drafting.priors),
+            priors=checked_priors(drafting.priors),
         )
         super().__init__(core, Namespaces(core, settings.max_corpora), clock)
         self.incarnation = secrets.randbits(64)

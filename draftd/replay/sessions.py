@@ -79,12 +79,12 @@ def in_process(
     in_flight: bool = True,
     drafting: DraftingSettings = DraftingSettings(),  # noqa: B008  (frozen)
 ) -> Iterator[LocalClient]:
-    """A client of a new engine that has the given corpora. Raises ReplayError for priors that can't be read."""
+    """A client of a new engine that has the given corpora. Raises ReplayError for priors that can't be used."""
     namespace = Namespace(model=workload)
     try:
         engine = Engine(EngineSettings(), drafting, in_flight=in_flight)
-    except (OSError, ValueError) as error:
-        raise ReplayError(f"the priors {drafting.priors} cannot be used: {error}") from error
+    except ValueError as error:
+        raise ReplayError(str(error)) from error
     try:
         for name, segment in corpora.items():
             engine.publish_corpus(namespace, name, [segment])

@@ -12,7 +12,7 @@ from draftd.config import DraftingSettings, EngineSettings, Settings
 from draftd.corpora import CorpusLibrary
 from draftd.demo.sample import trace_files
 from draftd.engine import Engine
-from draftd.priors import pack_priors
+from draftd.priors import MOST_BYTES, pack_priors, read_priors
 from draftd.replay import replay_file
 from draftd.replay.traces import read_trace
 from draftd.wire import Namespace, Reason
@@ -21,6 +21,7 @@ from tests.unit.corpora.loader_here import LoaderHere
 OURS = Namespace("acme", "model")
 THEIRS = Namespace("rival", "model")
 NO_PRIORS = DraftingSettings(priors="none")
+SHIPPED = pack_priors(read_priors("shipped"))
 
 Part = Callable[[int], Path]
 
@@ -106,11 +107,21 @@ def test_priors_are_where_a_namespace_begins(engine: Engine, part: Part, tmp_pat
     begun.close()
 
 
+def damaged(model: bytes) -> bytes:
+    return model[:-1] + bytes([model[-1] ^ 1])
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "cut off"),
+        (b"", "the file is empty"),
         (b"nonsense", "not packed as priors are"),
+        (read_priors("shipped"), "not packed as priors are"),
+        (SHIPPED[:-1], "cut off"),
+        (SHIPPED + b"?", "1 bytes stand behind its end"),
+        (bytes(MOST_BYTES + 1), "the file has more than 4194304 bytes"),
+        (pack_priors(b""), "packed is nothing"),
+        (pack_priors(damaged(read_priors("shipped"))), "its checksum is wrong"),
         (pack_priors(b"nonsense"), "too few for a header"),
         (pack_priors(bytes(1 << 23)), "more than 4194304 bytes"),
         (pack_priors(bytes(1000)), "does not begin with draftdM1"),
@@ -119,8 +130,21 @@ def test_priors_are_where_a_namespace_begins(engine: Engine, part: Part, tmp_pat
 def test_priors_that_are_none_are_refused(content: bytes, why: str, tmp_path: Path) -> None:
     path = tmp_path / "priors"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError, match=f"^priors {path}: .*{why}"):
         Engine(EngineSettings(), DraftingSettings(priors=path))
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/absent/priors", "priors /absent/priors: No such file or directory"),
+        ("", "priors .: Is a directory"),
+        ("/dev/zero", "priors /dev/zero: the file has more than"),
+    ],
+)
+def test_a_path_to_no_priors_is_named(path: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Engine(EngineSettings(), DraftingSettings(priors=Path(path)))
 
 
 class Life:
