@@ -1,7 +1,9 @@
 """`draftd replay`: every file in turn, then the table."""
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -10,6 +12,7 @@ from rich.text import Text
 
 from draftd.client import Client
 from draftd.client.local import LocalClient
+from draftd.observe import terminal
 from draftd.replay.client_drafter import ClientDrafter
 from draftd.replay.drawing import draw, require_matplotlib
 from draftd.replay.ngram import NgramDrafter
@@ -43,11 +46,13 @@ def run(
     """
     if svg_file is not None:
         require_matplotlib()
+    _require_writable(json_file, svg_file)
     drafters = Drafters(endpoint, corpora, in_flight=in_flight, priors=priors)
-    results = _replay_all(files, options, drafters)
+    with _what_is_left(drafters):
+        results = _replay_all(files, options, drafters)
     report_console().print(results_table(results, f"{drafters}, {options}"))
     if json_file is not None:
-        _write_json(json_file, {"settings": asdict(options), **_figures(results)})
+        _write_json(json_file, {"settings": asdict(options) | drafters.as_dict(), **_figures(results)})
     if svg_file is not None:
         draw(results, svg_file)
     return results
@@ -65,12 +70,14 @@ def compare(
     json_file: Path | None = None,
 ) -> dict[ReplayPreset, list[ReplayResult]]:
     """Replays the files once with each preset and prints one table; otherwise as `run`."""
+    _require_writable(json_file)
     drafters = Drafters(endpoint, corpora, in_flight=in_flight, priors=priors)
-    results = {preset: _replay_all(files, replace(options, preset=preset), drafters) for preset in presets}
+    with _what_is_left(drafters):
+        results = {preset: _replay_all(files, replace(options, preset=preset), drafters) for preset in presets}
     report_console().print(presets_table(results, f"Tokens per step | nodes per step; {drafters}, {options}"))
     if json_file is not None:
         of_presets = {preset: _figures(of_preset) for preset, of_preset in results.items()}
-        _write_json(json_file, {"settings": asdict(options), "presets": of_presets})
+        _write_json(json_file, {"settings": asdict(options) | drafters.as_dict(), "presets": of_presets})
     return results
 
 
@@ -100,6 +107,33 @@ def _replay_all(files: Sequence[Path], options: ReplayOptions, drafters: Drafter
             with drafters.client(workload_name(file)) as client:
                 results.append(replay_file(file, client, options))
     return results
+
+
+@contextmanager
+def _what_is_left(drafters: Drafters) -> Iterator[None]:
+    """Says at the end, on standard error, how a server is rid of what the replays left there."""
+    try:
+        yield
+    finally:
+        console = terminal.console(stderr=True)
+        for left in drafters.left:
+            whose = shlex.join(["--tenant", left.tenant, "--model", left.model])
+            console.print(
+                f"the server keeps this replay; delete it: draftd corpus delete --history --yes {whose}", soft_wrap=True
+            )
+
+
+def _require_writable(*files: Path | None) -> None:
+    """Before anything is replayed. Raises ReplayError."""
+    for file in files:
+        if file is not None:
+            there = file.exists()
+            try:
+                file.open("ab").close()
+                if not there:
+                    file.unlink()
+            except OSError as error:
+                raise ReplayError(f"the results cannot be written: {error}") from error
 
 
 def _figures(results: Sequence[ReplayResult]) -> dict[str, object]:

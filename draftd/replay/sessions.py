@@ -4,7 +4,7 @@ files never see each other's text."""
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from draftd.client import Client, Namespace
@@ -16,6 +16,7 @@ from draftd.native import Segment
 from draftd.replay.runner import ReplayError
 
 VERIFIER = "replay"
+CHECK_SECONDS = 3.0  # for a server's first sign of life
 DEADLINE = 30.0  # seconds; nothing of a replay is urgent, and a late draft would spoil its figures
 MOST_CORPUS_TOKENS = 2**31 - 2
 
@@ -45,12 +46,30 @@ class Drafters:
         self._endpoint = endpoint
         self._drafting = DraftingSettings.model_validate({} if priors is None else {"priors": priors})
         self._in_flight = in_flight
+        self._corpora = corpora
         self._segments = {file.stem: corpus_segment(file) for file in corpora}
+        self.left: list[Namespace] = []
+        """Whose text and lessons a server keeps from these replays."""
 
-    def client(self, workload: str) -> AbstractContextManager[Client | LocalClient]:
+    @contextmanager
+    def client(self, workload: str) -> Iterator[Client | LocalClient]:
         if self._endpoint is None:
-            return in_process(workload, self._segments, in_flight=self._in_flight, drafting=self._drafting)
-        return at_server(workload, self._endpoint)
+            with in_process(workload, self._segments, in_flight=self._in_flight, drafting=self._drafting) as local:
+                yield local
+        else:
+            with at_server(workload, self._endpoint) as client:
+                self.left.append(client.namespace)
+                yield client
+
+    def as_dict(self) -> dict[str, object]:
+        """What was asked for, for JSON; null where it is the server's to say."""
+        here = self._endpoint is None
+        return {
+            "endpoint": self._endpoint,
+            "corpora": [str(file) for file in self._corpora],
+            "in_flight": self._in_flight if here else None,
+            "priors": str(self._drafting.priors) if here else None,
+        }
 
     def __str__(self) -> str:
         without = "" if self._in_flight else ", without in-flight sharing"
@@ -95,11 +114,19 @@ def in_process(
 
 @contextmanager
 def at_server(workload: str, endpoint: str) -> Iterator[Client]:
-    """A client of a server, as a tenant that has no history there. Raises ReplayError for an endpoint that is none."""
+    """A client of a server, as a tenant that has no history there.
+
+    Raises ReplayError for an endpoint that is none, or where no server answers."""
     namespace = Namespace(tenant=f"replay-{secrets.token_hex(4)}", model=workload)
     try:
         client = Client(endpoint, namespace, verifier=VERIFIER, deadline=DEADLINE)
     except ValueError as error:
         raise ReplayError(str(error)) from None
     with client:
+        seen = client.check(CHECK_SECONDS)
+        if seen.state != "serving":
+            raise ReplayError(
+                f"no server answers at {endpoint} ({seen.last_error or seen.state}): give an endpoint that "
+                "`draftd serve` printed, or leave --endpoint out to replay in process"
+            )
         yield client

@@ -13,7 +13,7 @@ from draftd.config import DraftingSettings
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
 from draftd.demo.server import running_server
 from draftd.ingest import IngestError
-from draftd.replay import ReplayError, ReplayOptions, ReplayResult, compare, replay_file, run
+from draftd.replay import ReplayError, ReplayOptions, ReplayResult, TraceError, compare, replay_file, run
 from draftd.replay.budgets import FixedBudget
 from draftd.replay.client_drafter import Shape, Share
 from draftd.replay.ngram import NgramDrafter
@@ -171,6 +171,12 @@ def test_the_json_holds_settings_figures_and_their_mean(tmp_path: Path) -> None:
     (result,) = run([file], ReplayOptions(budget=8), json_file=report)
     written = json.loads(report.read_text())
     assert written["settings"]["budget"] == 8
+    assert [written["settings"][name] for name in ("endpoint", "corpora", "in_flight", "priors")] == [
+        None,
+        [],
+        True,
+        "shipped",
+    ]
     assert written["workloads"] == [result.as_dict()]
     assert written["geometric_mean"] == pytest.approx(result.emitted_per_step)
 
@@ -195,22 +201,28 @@ def test_priors_that_cannot_be_used_are_named(tmp_path: Path) -> None:
             run([file], priors=str(priors))
 
 
-def test_an_endpoint_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match="http://localhost"):
-        run([head(MATHEMATICS, 1, tmp_path)], endpoint="http://localhost:1")
-
-
 def test_a_corpus_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "bad.npz", token_ids=np.array([1, 2, 3]), doc_offsets=np.array([0, 2]))
     with pytest.raises(IngestError, match="doc_offsets"):
         run([head(MATHEMATICS, 1, tmp_path)], corpora=[tmp_path / "bad.npz"])
 
 
-def test_a_drafter_that_does_not_answer_fails_the_replay(tmp_path: Path) -> None:
-    with at_server("w", f"ipc://{tmp_path}/nobody.sock") as client:
-        client.deadline = 0.2
-        with pytest.raises(ReplayError, match="UNREACHABLE"):
-            replay_file(head(MATHEMATICS, 1, tmp_path), client, ReplayOptions(budget=8))
+@pytest.mark.parametrize("option", ["--json", "--svg"])
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_replayed(option: str, tmp_path: Path) -> None:
+    words = ["replay", str(tmp_path / "absent.jsonl"), option, str(tmp_path / "absent" / "out")]
+    command = subprocess.run([sys.executable, "-m", "draftd", *words], capture_output=True, text=True, check=False)
+    assert command.stderr.startswith("draftd: the results cannot be written: ")
+    assert str(tmp_path / "absent" / "out") in command.stderr
+
+
+def test_a_replay_that_fails_leaves_results_as_they_were(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_text("old")
+    for report in (old, new):
+        with pytest.raises(TraceError):
+            run([tmp_path / "absent.jsonl"], json_file=report)
+    assert old.read_text() == "old"
+    assert not new.exists()
 
 
 def test_the_command_names_file_and_line_of_a_bad_recording(tmp_path: Path) -> None:
