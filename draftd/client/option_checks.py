@@ -16,7 +16,7 @@ PRESETS = {preset.name.lower(): preset for preset in Preset}
 SHARES = {"outputs": Share.OUTPUTS, "group": Share.GROUP, "all": Share.ALL, "none": Share.NOTHING}
 
 MOST = 2**32 - 1  # of a count on the wire
-MOST_TOKEN_ID = 2**31 - 1
+MOST_TOKEN_ID = 2**31 - 2
 
 
 @dataclass(frozen=True, slots=True)

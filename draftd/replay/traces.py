@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from draftd.wire import check_label
+
 TokenArray = NDArray[np.int32]
 
 
@@ -22,7 +24,7 @@ class TraceError(ValueError):
 class RecordedRequest:
     """One request as a target model answered it."""
 
-    id: str
+    id: str  # printable, at most 256 bytes in UTF-8
     prompt: TokenArray
     output: TokenArray  # at least one token: the first comes from prefill
     group: str  # same prompt, problem or session; the request's id where the recording names none
@@ -34,15 +36,18 @@ def workload_name(path: Path) -> str:
 
 
 def read_trace(path: Path) -> Iterator[RecordedRequest]:
-    """The requests of one file in arrival order, at least one. Raises TraceError at the first line that is none."""
-    number = 0
+    """The requests of one file in arrival order, at least one. Blank lines are skipped. Raises TraceError at the
+    first line that is none."""
+    requests = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                yield _parse(line, f"{path}:{number}")
+            for line_number, line in enumerate(lines, start=1):
+                if not line.isspace():
+                    requests += 1
+                    yield _parse(line, f"{path}:{line_number}")
     except (OSError, EOFError, zlib.error) as error:
         raise TraceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    if number == 0:
+    if requests == 0:
         raise TraceError(f"{path}: holds no request")
 
 
@@ -56,6 +61,10 @@ def _parse(line: bytes, where: str) -> RecordedRequest:
     request_id = record.get("id")
     if not isinstance(request_id, str) or not request_id:
         raise TraceError(f"{where}: `id` must be a string that is not empty")
+    try:
+        check_label(request_id)
+    except ValueError as error:
+        raise TraceError(f"{where}: `id`: {error}") from None
     output = _tokens(record, "output_token_ids", where)
     if not len(output):
         raise TraceError(f"{where}: `output_token_ids` is empty: there is nothing to verify")
@@ -72,6 +81,6 @@ def _parse(line: bytes, where: str) -> RecordedRequest:
 
 def _tokens(record: dict[str, Any], field: str, where: str) -> TokenArray:
     values = record.get(field)
-    if not isinstance(values, list) or not all(type(value) is int and 0 <= value < 2**31 for value in values):
-        raise TraceError(f"{where}: `{field}` must be a list of token ids, whole numbers from 0 to 2^31-1")
+    if not isinstance(values, list) or not all(type(value) is int and 0 <= value < 2**31 - 1 for value in values):
+        raise TraceError(f"{where}: `{field}` must be a list of token ids, whole numbers from 0 to 2^31-2")
     return np.array(values, dtype=np.int32)

@@ -65,7 +65,7 @@ REFUSED = {
     "tenant": [5, None, b"acme", "\udc80"],
     "adapter": [5, None],
     "group": [5, None],
-    "stop_ids": [5, None, "2", [-1], [2**31], ["2"], [1.5], {2: 3}, [True]],
+    "stop_ids": [5, None, "2", [-1], [2**31 - 1], ["2"], [1.5], {2: 3}, [True]],
     "max_new_tokens": [-1, 2**32, 1.5, "3", True],
     "shape": ["bush", None, ["tree"]],
     "max_nodes": [0, -1, 2**40, 1.5, "3", float("nan")],

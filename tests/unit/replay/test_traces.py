@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from draftd.replay import run
 from draftd.replay.traces import TraceError, read_trace, workload_name
 
 GOOD = {"id": "r1", "group": "g", "prompt_token_ids": [1, 5], "output_token_ids": [7, 2]}
@@ -24,6 +25,22 @@ def test_requests_come_in_file_order_with_their_tokens(tmp_path: Path) -> None:
     ]
 
 
+def test_blank_lines_are_no_requests_and_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", "\n", GOOD, "  \n", GOOD, "\r\n")
+    assert len(list(read_trace(path))) == 2
+    with pytest.raises(TraceError, match=r"a\.jsonl:4: not JSON"):
+        list(read_trace(write(path, "\n", GOOD, "\n", "x\n")))
+
+
+def test_what_a_recording_may_hold_can_be_replayed(tmp_path: Path) -> None:
+    """The limits of the reader are those of a drafter."""
+    longest = write(
+        tmp_path / "a.jsonl", {"id": "é" * 128, "prompt_token_ids": [2**31 - 2], "output_token_ids": [0, 2]}
+    )
+    (result,) = run([longest])
+    assert result.steps == 1
+
+
 def test_gzipped_and_plain_files_read_the_same(tmp_path: Path) -> None:
     plain = write(tmp_path / "a.jsonl", GOOD)
     packed = tmp_path / "a.jsonl.gz"
@@ -40,7 +57,9 @@ def test_gzipped_and_plain_files_read_the_same(tmp_path: Path) -> None:
         ({**GOOD, "id": ""}, "`id`"),
         ({**GOOD, "output_token_ids": []}, "`output_token_ids` is empty"),
         ({**GOOD, "output_token_ids": [3, -1]}, "`output_token_ids`"),
-        ({**GOOD, "prompt_token_ids": [2**31]}, "`prompt_token_ids`"),
+        ({**GOOD, "id": "a" * 257}, "`id`: 'aaaa"),
+        ({**GOOD, "id": "a\nb"}, "`id`: 'a\\nb' has characters that can't be printed"),
+        ({**GOOD, "prompt_token_ids": [2**31 - 1]}, "`prompt_token_ids`"),
         ({**GOOD, "prompt_token_ids": ["1"]}, "`prompt_token_ids`"),
         ({**GOOD, "prompt_token_ids": [True]}, "`prompt_token_ids`"),
         ({"id": "r1", "output_token_ids": [2]}, "`prompt_token_ids`"),
@@ -57,6 +76,8 @@ def test_a_bad_line_is_refused_by_file_line_and_field(tmp_path: Path, line: obje
 def test_a_missing_empty_or_torn_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="empty: holds no request"):
         list(read_trace(write(tmp_path / "empty")))
+    with pytest.raises(TraceError, match="blank: holds no request"):
+        list(read_trace(write(tmp_path / "blank", "\n", " \n")))
     with pytest.raises(TraceError, match="missing"):
         list(read_trace(tmp_path / "missing.jsonl"))
     damaged = tmp_path / "damaged.jsonl.gz"
