@@ -45,7 +45,7 @@ def test_numbers_that_no_lessons_give_are_refused() -> None:
     with pytest.raises(ValueError, match="9223372036854775808 lessons are more than can be given"):
         native_model(model)
     model.lessons, model.hits[7] = 1, model.trials[7] + 1
-    with pytest.raises(ValueError, match="cell 7 has 3.0+ hits of 2.0+ trials"):
+    with pytest.raises(ValueError, match=r"cell 7 has 3\.0+ hits of 2\.0+ trials"):
         native_model(model)
 
 
