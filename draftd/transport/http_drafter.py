@@ -38,7 +38,7 @@ class Prefix(Fields):
 
     prefix: list[int]  # prompt and output
     request_id: int | str
-    end_id: int | None = Field(lt=2**31)  # negative or null: none
+    end_id: int | None = Field(lt=2**31 - 1)  # negative or null: none
     max_sequence_length: int = Field(ge=0)  # of prompt and output
     max_draft_len: int = Field(default=16, ge=1, lt=2**16)
     verifier: str = ""

@@ -205,7 +205,7 @@ async def test_requests_and_namespaces_are_bounded(endpoint: Endpoint, monkeypat
         ({"verifier": "\ud800"}, 400, "verifier: '\\ud800' has characters that can't be printed"),
         ({"verifier": "v" * 300}, 400, "request"),
         ({"end_id": "eos"}, 400, "end_id: should be a valid integer"),
-        ({"end_id": 2**40}, 400, "end_id: should be less than 2147483648"),
+        ({"end_id": 2**31 - 1}, 400, "end_id: should be less than 2147483647"),
         ({"max_sequence_length": -1}, 400, "max_sequence_length: should be greater than or equal to 0"),
         ({"max_draft_len": 0}, 400, "max_draft_len: should be greater than or equal to 1"),
         ({"max_draft_length": 4}, 400, "field 'max_draft_length' is unknown; the nearest is 'max_draft_len'"),
