@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs with the same prompts. For every number of requests at once, there is one of the engine alone."""
+    """Runs with the same prompts; the first is of the engine alone."""
 
     runs: Sequence[Run]
 
@@ -68,8 +68,7 @@ class Comparison:
 
     def differing(self, run: Run) -> list[int]:
         """Numbers of the requests that got other tokens than from the engine alone."""
-        (alone,) = (other for other in self.runs if (other.proposer, other.at_once) == (NONE, run.at_once))
-        pairs = zip(run.outcome.outputs, alone.outcome.outputs, strict=True)
+        pairs = zip(run.outcome.outputs, self.runs[0].outcome.outputs, strict=True)
         return [number for number, (drafted, right) in enumerate(pairs) if drafted != right]
 
     def ratio(self, other: str, workload: str, at_once: int) -> float | None:
@@ -102,7 +101,7 @@ class Comparison:
     def _parts(self) -> Iterator[tuple[str, int]]:
         """Workload, and requests at once."""
         workloads = [*dict.fromkeys(self.runs[0].workloads)]
-        for at_once in sorted({run.at_once for run in self.runs}):
+        for at_once in sorted({run.at_once for run in self.runs[1:]}):
             yield from ((workload, at_once) for workload in workloads)
             if len(workloads) > 1:
                 yield ALL, at_once
