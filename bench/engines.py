@@ -4,8 +4,9 @@
 
 Needs what `make test-engines` sets up: vLLM on the CPU, and SmolLM2-135M in float32. The model goes on greedily with
 the ends of recorded prompts, one at a time and eight at once. Every run has an engine process of its own, and draftd's
-a server of its own, so none knows at its start what another found. Takes seven minutes if nothing else runs. Ends with status 1 if a
-proposer changes the output or a target is missed; only as many prompts and output tokens as by default have targets.
+a server of its own, so none knows at its start what another found. Takes seven minutes where nothing else runs. Ends
+with status 1 if a proposer changes the output or a target is missed; only as many prompts and output tokens as by
+default have targets.
 
 Suffix decoding wants ArcticInference: DIR is its source archive, unpacked, with the suffix extension built for the
 engines' Python as `python -m bench.arctic --help` says. Without --arctic it is not measured.
