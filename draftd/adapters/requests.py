@@ -81,7 +81,7 @@ class EngineRequests:
         """
         stated, commits, verified = self._take(rows)
         most = max((row.max_nodes for row in rows), default=0)
-        answer = self.client.step(commits, max_nodes=max(1, most), verified=verified)
+        answer = self.client.step(commits, max_nodes=most, verified=verified)
         drafts = list(answer.values())
         for place, (row, known) in enumerate(zip(rows, stated, strict=True)):
             known.given = known.drafted = len(drafts[place])
