@@ -70,8 +70,9 @@ class Tails:
         """Raises MalformedTailError where a verifier would take harm: a node that is no token of the vocabulary (0: of
         unknown size), or does not come after its parent."""
         tokens = np.frombuffer(self.tokens, _UNSIGNED_TOKEN)  # what is negative is large here
-        if tokens.size and tokens.max() >= (vocabulary_size or 2**31):
-            raise MalformedTailError(f"it has token id {tokens.max()}, of a vocabulary of {vocabulary_size or 2**31}")
+        largest = tokens.item(tokens.argmax()) if tokens.size else 0  # quicker than max(), which is Python inside
+        if tokens.size and largest >= (vocabulary_size or 2**31):
+            raise MalformedTailError(f"it has token id {largest}, of a vocabulary of {vocabulary_size or 2**31}")
         counts = list(map(sub, self.node_end, (0, *self.node_end)))
         if self.parents == b"".join([_CHAIN[: 2 * count] for count in counts]):
             return  # known at a glance, as most engines verify chains alone
