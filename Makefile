@@ -1,6 +1,7 @@
 # make demo    set up, start a server, replay recorded traffic through it, show the figures
 # make test    set up, run every C++ and Python test
-# make test-engines   set up vLLM, transformers and SGLang beside it (5 GB), run real models with drafts from draftd
+# make test-engines   set up vLLM, transformers and SGLang (5 GB), run real models with drafts from draftd
+# make engines set that environment up alone: bench.engines runs in it, too
 # make ci      what CI runs: tests, lint, types, sanitizers, the package, the demo, the engines
 #
 # Everything is installed into .venv and built below build/; nothing outside the checkout is touched.
@@ -31,7 +32,7 @@ DEMO_ARGS ?=
 # Extra words for pytest, for example PYTEST_ARGS="-k session"
 PYTEST_ARGS ?=
 
-.PHONY: help demo test test-cpp test-python test-engines lint lint-python lint-cpp lint-imports lint-files types \
+.PHONY: help demo test test-cpp test-python engines test-engines lint lint-python lint-cpp lint-imports lint-files types \
 	sanitize sanitize-asan sanitize-tsan package fuzz format proto ci clean
 
 help:
@@ -91,7 +92,9 @@ test-cpp: $(VENV)/dev.stamp
 test-python: $(VENV)/dev.stamp | test-cpp
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-engines: $(ENGINES)/installed.stamp
+engines: $(ENGINES)/installed.stamp
+
+test-engines: engines
 	@$(ENGINES)/bin/python -m pytest tests/engines $(PYTEST_ARGS)
 
 # --- gates ---

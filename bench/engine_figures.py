@@ -8,7 +8,7 @@ import numpy as np
 from bench.engine_side import Outcome, Step
 
 NONE, LONG_NGRAM, NGRAM, SUFFIX, DRAFTD = PROPOSERS = ("none", "ngram", "ngram 2-5", "suffix", "draftd")
-# Least tokens per step of draftd, as a multiple of another's.
+# Least tokens per step of draftd, as a multiple of another's; of vLLM's n-gram lookup as it comes, with n-grams of 5.
 WANTED = {SUFFIX: 1.0, LONG_NGRAM: 1.3}
 ECHOES_LIMIT = 2.5  # what draftd's proposer may take beyond the core, in echoes
 BATCH = 8  # requests at once, with which that is measured

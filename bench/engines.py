@@ -2,7 +2,7 @@
 
     python -m bench.engines --arctic DIR [--traces DIR] [--markdown FILE] [--json FILE]
 
-Needs what `make test-engines` sets up: vLLM on the CPU, and SmolLM2-135M in float32. The model goes on greedily with
+Needs what `make engines` sets up: vLLM on the CPU, and SmolLM2-135M in float32. The model goes on greedily with
 the ends of recorded prompts, one at a time and eight at once. Every run has an engine process of its own, and draftd's
 a server of its own, so none knows at its start what another found. Takes seven minutes where nothing else runs. Ends
 with status 1 if a proposer changes the output or a target is missed; only as many prompts and output tokens as by
@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, help="write all that was measured to this file")
     options = parser.parse_args(arguments)
     if not options.python.exists():
-        parser.error(f"{options.python} is not there; make it with `make test-engines`")
+        parser.error(f"{options.python} is not there; make it with `make engines`")
     if options.prompt_tokens + options.output_tokens > CONTEXT:
         parser.error(f"{options.prompt_tokens} and {options.output_tokens} tokens are more than the {CONTEXT} that fit")
 
