@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 
 
+@pytest.mark.timeout(900)  # all of SGLang's are this one
 def test_all_cases() -> None:
     cases = sorted(str(file.relative_to(ROOT)) for file in FOLDER.glob("cases_*.py"))
     assert len(cases) == 3

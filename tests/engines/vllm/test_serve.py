@@ -66,6 +66,7 @@ def answers(address: str) -> bool:
         return False
 
 
+@pytest.mark.timeout(900)  # a server's start, and a model that answers, on a machine that may do other things
 def test_concurrent_http_clients_get_the_same_output_as_without_drafts(
     vllm_server: str, prompts: list[list[int]], reference: list[list[int]]
 ) -> None:
