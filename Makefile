@@ -109,7 +109,7 @@ lint-imports: $(VENV)/dev.stamp
 	@$(BIN)/lint-imports --no-logo --no-cache
 
 lint-files: $(VENV)/dev.stamp
-	@$(BIN)/shellcheck .ci/run tools/*.sh
+	@$(BIN)/shellcheck .ci/run tools/*.sh examples/*.sh
 	@$(BIN)/hadolint deploy/Dockerfile
 
 lint-cpp: $(VENV)/dev.stamp
