@@ -95,14 +95,14 @@ class _Namespace:
         self._close_idle(name, now)
         draft = self._requests.drafts(
             {name: text},
-            max(1, min(asked.max_draft_len, room)),
+            min(asked.max_draft_len, room),
             options={name: OpenOptions(shape="chain", stop_ids=stop_ids)},
         )[name]
         if draft.reason is Reason.REFUSED:
             self._requests.close(name)
             problem = self._client.health().last_error
             raise LimitExceeded(problem) if draft.status is Status.LIMIT_EXCEEDED else IngestError(problem)
-        return {"draft_tokens": draft.tokens[:room].tolist(), "reason": draft.reason.name}
+        return {"draft_tokens": draft.tokens.tolist(), "reason": draft.reason.name}
 
     def close(self) -> None:
         """All of its requests have finished."""

@@ -148,6 +148,17 @@ async def test_a_draft_leaves_room_for_the_targets_own_token(
     assert await draft(endpoint, TEXT, max_sequence_length=len(TEXT) + room) == expected
 
 
+@pytest.mark.parametrize("room", [1, 0])
+async def test_what_was_not_returned_is_not_counted(room: int, endpoint: Endpoint) -> None:
+    """Though the target emits just what would have been drafted."""
+    _, reply = await post(endpoint.http, prefix=TEXT, request_id=7, max_sequence_length=len(TEXT) + room)
+    assert reply == {"success": True, "draft_tokens": [], "reason": "NOT_ASKED"}
+    await draft(endpoint, [*TEXT, 4])
+    told = await samples(endpoint)
+    assert told["draftd_spec_decode_num_draft_tokens_total", ""] == 0
+    assert told["draftd_spec_decode_num_accepted_tokens_total", ""] == 0
+
+
 async def test_an_empty_draft_says_why(endpoint: Endpoint) -> None:
     _, reply = await post(endpoint.http, prefix=[1, 2, 3], request_id=1)
     assert reply == {"success": True, "draft_tokens": [], "reason": "NO_MATCH"}
