@@ -13,7 +13,9 @@ os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # to see inside; before vllm
 with warnings.catch_warnings():
     warnings.simplefilter("default")  # as in the tests
     from tests.engines.vllm.engine import SPECULATION, Engine
+from tests.local_drafter import engine, frames
 
+__all__ = ["engine", "frames"]
 OUTPUT_TOKENS = 128
 
 

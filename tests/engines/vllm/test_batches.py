@@ -1,6 +1,5 @@
 """What the proposer reads off a batch of the model runner, and says to a drafter in this process."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +11,7 @@ from vllm.v1.worker.gpu_input_batch import CachedRequestState
 
 from draftd.adapters.settings import adapter_settings
 from draftd.adapters.vllm import Asking, DraftdProposer
-from draftd.client.local import LocalChannel, LocalClient
-from draftd.config import EngineSettings
+from draftd.client.local import LocalClient
 from draftd.engine import Engine
 from draftd.wire import ALL_VERIFIED, DraftSync, Frame, Share
 
@@ -65,29 +63,8 @@ class Batch:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = Engine(EngineSettings())
-    yield engine
-    engine.close()
-
-
-@pytest.fixture
 def batch(engine: Engine) -> Batch:
     return Batch(engine)
-
-
-@pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
-    """What goes out."""
-    frames: list[Frame] = []
-    send = LocalChannel.send
-
-    def keep(channel: LocalChannel, data: list[bytes], timeout: float) -> bool:
-        frames.extend(map(Frame.FromString, data))
-        return send(channel, data, timeout)
-
-    monkeypatch.setattr(LocalChannel, "send", keep)
-    return frames
 
 
 def only_sync(frames: list[Frame]) -> DraftSync:

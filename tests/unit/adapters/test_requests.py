@@ -1,13 +1,11 @@
 """What an engine states each step, as one message to a real engine of drafts in the same process."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.client import Reason
-from draftd.client.local import LocalChannel, LocalClient
+from draftd.client.local import LocalClient
 from draftd.client.opening import OpenOptions
 from draftd.config import EngineSettings
 from draftd.engine import Engine
@@ -18,29 +16,8 @@ CHAIN = OpenOptions(shape="chain")
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = Engine(EngineSettings())
-    yield engine
-    engine.close()
-
-
-@pytest.fixture
 def requests(engine: Engine) -> EngineRequests:
     return EngineRequests(LocalClient(engine, vocabulary_size=100))
-
-
-@pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
-    """What goes out from now on."""
-    frames: list[Frame] = []
-    send = LocalChannel.send
-
-    def keep(channel: LocalChannel, data: list[bytes], timeout: float) -> bool:
-        frames.extend(map(Frame.FromString, data))
-        return send(channel, data, timeout)
-
-    monkeypatch.setattr(LocalChannel, "send", keep)
-    return frames
 
 
 def row(text: list[int], request_id: str = "r", prompt_length: int = len(PROMPT), **said: int) -> EngineRow:

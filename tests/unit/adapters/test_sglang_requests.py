@@ -1,16 +1,15 @@
 """What SglangRequests makes of a batch, and whom it takes for finished; tests/engines has SGLang's own classes."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
 
 from draftd.adapters.settings import adapter_settings
 from draftd.adapters.sglang_requests import SglangRequests, open_options
-from draftd.client.local import LocalChannel, LocalClient
+from draftd.client.local import LocalClient
 from draftd.client.opening import OpenOptions
-from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.wire import Frame
 
@@ -31,29 +30,8 @@ class Request:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = Engine(EngineSettings())
-    yield engine
-    engine.close()
-
-
-@pytest.fixture
 def requests(engine: Engine) -> SglangRequests:
     return SglangRequests(LocalClient(engine), 4, lambda _: OpenOptions(shape="chain"))
-
-
-@pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
-    """What goes out from now on."""
-    frames: list[Frame] = []
-    send = LocalChannel.send
-
-    def keep(channel: LocalChannel, data: list[bytes], timeout: float) -> bool:
-        frames.extend(map(Frame.FromString, data))
-        return send(channel, data, timeout)
-
-    monkeypatch.setattr(LocalChannel, "send", keep)
-    return frames
 
 
 def sent(frames: list[Frame]) -> list[tuple[list[int], int]]:
