@@ -1,10 +1,8 @@
 """What tests of real engines share: the model, prompts for it, a server."""
 
-import gzip
-import itertools
-import json
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 # Before torch is imported: engines start processes of their own, and all of it shares a few cores.
@@ -12,12 +10,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
 
-import mistral_common
 import pytest
-from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-from transformers import AutoTokenizer
 
+from bench.engine_prompts import ends_of_prompts
 from draftd.demo.sample import SAMPLE
+from draftd.replay.traces import read_trace
 from tests.engines.model import model_directory
 from tests.faults.process import ServerProcess
 
@@ -33,12 +30,8 @@ def model_dir() -> Path:
 @pytest.fixture(scope="session")
 def prompts(model_dir: Path) -> list[list[int]]:
     """Ends of recorded code edits, which the model goes on with: int[PROMPTS][PROMPT_TOKENS]."""
-    recorded = Tekkenizer.from_file(str(Path(mistral_common.__file__).parent / "data/tekken_240911.json"))
-    tokenizer = AutoTokenizer.from_pretrained(model_dir)
-    with gzip.open(SAMPLE / "code_edit_swe.jsonl.gz", "rt") as lines:
-        requests = [json.loads(line) for line in itertools.islice(lines, PROMPTS)]
-    texts = [recorded.decode(request["prompt_token_ids"][-2 * PROMPT_TOKENS :]) for request in requests]
-    return [tokenizer.encode(text)[-PROMPT_TOKENS:] for text in texts]
+    recorded = islice(read_trace(SAMPLE / "code_edit_swe.jsonl.gz"), PROMPTS)
+    return ends_of_prompts(recorded, model_dir / "tokenizer.json", PROMPT_TOKENS)
 
 
 @pytest.fixture
