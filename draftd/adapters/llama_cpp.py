@@ -7,14 +7,14 @@ one request at a time, and neither when a request begins nor when it ends.
 import logging
 import time
 from itertools import count
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from draftd.adapters.health_log import HealthLog
 from draftd.adapters.settings import adapter_settings
+from draftd.client.closing import Closing
 from draftd.client.prefixes import PrefixRequests
 
 GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later it is welcome, too
@@ -22,7 +22,7 @@ GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later i
 logger = logging.getLogger("llama_cpp.draftd")
 
 
-class DraftdDraftModel:
+class DraftdDraftModel(Closing):
     """A draft model for one `Llama`, with drafts of at most `max_nodes` tokens.
 
     `vocabulary_size` is the model file's (`Llama(path, vocab_only=True).n_vocab()`): no id beyond it is drafted.
@@ -38,11 +38,11 @@ class DraftdDraftModel:
         self._settings = adapter_settings(**settings)
         self.client = self._settings.connect("", verifier="llama-cpp", vocabulary_size=vocabulary_size)
         self._requests = PrefixRequests(self.client)
-        self._health_log = HealthLog(self.client, logger)
+        self.client.check(GREETING_SECONDS)
+        self._health_log = HealthLog(self.client, logger)  # after the greeting, which is no step
         self._names = map("request-{}".format, count(1))
         self._request_id = next(self._names)
         self._drafted = 0  # tokens of the last draft
-        self.client.check(GREETING_SECONDS)
 
     def __call__(self, input_ids: NDArray[np.intc], /, **_: Any) -> NDArray[np.intc]:
         """int32[k]: what may follow the text, int32[n], all of which the model said or was given."""
@@ -65,14 +65,6 @@ class DraftdDraftModel:
         self._requests.close(self._request_id)
         self.client.commit({})  # takes the close along
         self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"DraftdDraftModel({self.client.namespace.model!r} at {self._settings.endpoint})"

@@ -1,4 +1,4 @@
-"""Hugging Face transformers: `model.generate(**inputs, custom_generate=DraftdDecoding(model))`.
+"""Hugging Face transformers: `with DraftdDecoding(model) as drafts: model.generate(**inputs, custom_generate=drafts)`.
 
 Greedy output is what it is without drafts. With sampling, each token is drawn from the target's own distribution at its
 place, and a draft is kept as far as it is what was drawn: the distribution of outputs is the same. Drafts are chains.
@@ -9,18 +9,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
-from transformers.generation import (
-    GenerateDecoderOnlyOutput,
-    GenerationMode,
-    PrefixConstrainedLogitsProcessor,
-    UnbatchedClassifierFreeGuidanceLogitsProcessor,
-)
+from transformers.generation import GenerateDecoderOnlyOutput
 from transformers.utils import logging
 
 from draftd.adapters.health_log import HealthLog
@@ -28,17 +21,18 @@ from draftd.adapters.ragged_batch import RaggedBatch, RaggedRow
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.settings import adapter_settings
 from draftd.adapters.stop_ids import token_ids_among
+from draftd.adapters.transformers_choice import TokenChoice
+from draftd.adapters.transformers_limits import refuse_unsupported
+from draftd.client.closing import Closing
 from draftd.client.opening import OpenOptions
 
 GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later it is welcome, too
 BASE_MODEL = "__base__"  # what peft calls a row without LoRA weights
-UNSUPPORTED_OUTPUTS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
-UNSUPPORTED_INPUTS = ("inputs_embeds", "token_type_ids", "mm_token_type_ids", "encoder_outputs")
 
 logger = logging.get_logger("transformers.draftd")
 
 
-class DraftdDecoding:
+class DraftdDecoding(Closing):
     """A decoding method for `generate`, with drafts of at most `max_nodes` tokens for each row and step.
 
     One serves any number of calls, one after the other. Nothing that draftd does, or does not do, stops them: without a
@@ -58,10 +52,10 @@ class DraftdDecoding:
             vocabulary_size=model.config.get_text_config(decoder=True).vocab_size,
         )
         self.requests = EngineRequests(self.client)
-        self._health_log = HealthLog(self.client, logger)
+        self.client.check(GREETING_SECONDS)
+        self._health_log = HealthLog(self.client, logger)  # after the greeting, which is no step
         self._life = secrets.token_hex(4)
         self._calls = count(1)
-        self.client.check(GREETING_SECONDS)
 
     def __call__(
         self,
@@ -80,7 +74,7 @@ class DraftdDecoding:
         peft's `adapter_names` does; rows of different ones share no text. `group`: see OpenOptions. Raises ValueError
         for what this method can't do.
         """
-        _refuse_unsupported(model, input_ids, logits_processor, generation_config, model_inputs)
+        refuse_unsupported(model, input_ids, logits_processor, generation_config, model_inputs)
         names = [_active_adapter(model)] * len(input_ids) if adapters is None else list(adapters)
         if len(names) != len(input_ids):
             raise ValueError(f"adapters names the weights of {len(names)} rows; the batch has {len(input_ids)}")
@@ -93,7 +87,7 @@ class DraftdDecoding:
             _Request(f"{call}-{place}", row, self._options(generation_config, input_ids.shape[1], name, group))
             for place, (row, name) in enumerate(zip(batch.rows, names, strict=True))
         ]
-        choice = _Choice(logits_processor, stopping_criteria, generation_config.do_sample)
+        choice = TokenChoice(logits_processor, stopping_criteria, generation_config.do_sample)
         try:
             while any(row.running for row in batch.rows):
                 chains = self._chains(requests, generation_config.max_length)
@@ -110,14 +104,6 @@ class DraftdDecoding:
     def close(self) -> None:
         """Closes the connection to draftd."""
         self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"DraftdDecoding({self.client.namespace.model!r} at {self._settings.endpoint}, {self.requests})"
@@ -160,34 +146,6 @@ class _Request:
         return EngineRow(self.request_id, self.row.committed, self.row.prompt_length, max_nodes, options=self.options)
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """How tokens are chosen: as `generate` would, one after the other, each from the logits behind the one before."""
-
-    logits_processor: LogitsProcessorList
-    stopping_criteria: StoppingCriteriaList
-    do_sample: bool
-
-    def extend(self, row: RaggedRow, chain: Sequence[int], logits: Tensor) -> int:
-        """Append to the row the tokens of one pass, as long as they are those of the chain, and one more; how many.
-
-        `logits`, float[n, vocabulary]: behind the row's text, then behind each token of the chain.
-        """
-        if not row.running:
-            return 0
-        start = row.length
-        for place, drafted in enumerate([*chain, None]):
-            scores = logits[place : place + 1].to(copy=True, dtype=torch.float32)
-            scores = self.logits_processor(row.sequence, scores)
-            chosen = torch.multinomial(scores.softmax(dim=-1), 1) if self.do_sample else scores.argmax(dim=-1)
-            token = int(chosen)
-            row.append(token)
-            row.running = not bool(self.stopping_criteria(row.sequence, None))
-            if token != drafted or not row.running:
-                break
-        return row.length - start
-
-
 def _end_ids(config: GenerationConfig) -> list[int]:
     ids = config.eos_token_id
     return token_ids_among(ids if isinstance(ids, (list, tuple)) else [ids])
@@ -200,31 +158,3 @@ def _active_adapter(model: PreTrainedModel) -> str:
         if isinstance(names, list):
             return "" if module.disable_adapters else "+".join(names)
     return ""
-
-
-def _refuse_unsupported(
-    model: PreTrainedModel,
-    input_ids: Tensor,
-    processors: LogitsProcessorList,
-    config: GenerationConfig,
-    model_inputs: dict[str, Any],
-) -> None:
-    """Raises ValueError, which names the first thing that this method can't do."""
-    mode = config.get_generation_mode()
-    positions = model_inputs.get("position_ids")
-    kinds = {type(processor) for processor in processors}
-    problems = {
-        "a model with an encoder": model.config.is_encoder_decoder,
-        f"generation mode {mode.value}": mode not in (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE),
-        "use_cache=False": model_inputs.get("past_key_values") is None,
-        "guidance_scale": UnbatchedClassifierFreeGuidanceLogitsProcessor in kinds,
-        "prefix_allowed_tokens_fn for more than one row": PrefixConstrainedLogitsProcessor in kinds
-        and len(input_ids) > 1,
-        "position_ids of another shape than input_ids": positions is not None
-        and (positions.dim() != 2 or positions.shape[1] != input_ids.shape[1]),
-        **{name: getattr(config, name) for name in UNSUPPORTED_OUTPUTS},
-        **{name: model_inputs.get(name) is not None for name in UNSUPPORTED_INPUTS},
-    }
-    for name, is_so in problems.items():
-        if is_so:
-            raise ValueError(f"DraftdDecoding can't do {name}; call generate without custom_generate")

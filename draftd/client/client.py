@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Self, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
 from draftd.client.channel import Channel, checked_deadline, grpc_target
+from draftd.client.closing import Closing
 from draftd.client.core import ClientCore
 from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
@@ -20,7 +20,7 @@ from draftd.client.zmq_channel import ZmqChannel
 from draftd.wire import Namespace, Reason
 
 
-class ChannelClient:
+class ChannelClient(Closing):
     """A client over any channel.
 
     Threads may share it; they take turns. Nothing in the step path (open, draft, commit, step, close) raises for
@@ -146,14 +146,6 @@ class ChannelClient:
     def close(self) -> None:
         """Closes the connection, not the requests: the drafter keeps those until they time out."""
         self._line.close(self._until())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _until(self, deadline: float | None = None) -> float:
         return time.monotonic() + (self.deadline if deadline is None else checked_deadline(deadline))

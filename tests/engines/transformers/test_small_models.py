@@ -1,6 +1,7 @@
 """What a tiny random model shows as well as a real one: sampling, refusals, caches."""
 
 import itertools
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, PreTrainedModel
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedModel,
+    SynthIDTextWatermarkingConfig,
+)
 
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.transformers import DraftdDecoding
@@ -27,6 +34,13 @@ SHAPE: dict[str, Any] = {
     "eos_token_id": None,
     "pad_token_id": 0,
 }
+OF_THE_WHOLE_BATCH: list[tuple[dict[str, Any], str]] = [
+    ({"prefix_allowed_tokens_fn": lambda _row, _ids: [3, 4]}, "prefix_allowed_tokens_fn"),
+    ({"encoder_no_repeat_ngram_size": 2}, "encoder_no_repeat_ngram_size"),
+    ({"encoder_repetition_penalty": 1.5}, "encoder_repetition_penalty"),
+    ({"watermarking_config": SynthIDTextWatermarkingConfig(2, list(range(1, 30)))}, "SynthID's watermarking_config"),
+]
+DOUBLING = [3, 3, 4, 4, 3, 3, 4, 4, 5, 5]
 REPEATING = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2]
 
 
@@ -121,7 +135,6 @@ def test_sampling_drafts_from_a_real_server(small: PreTrainedModel, decoding: Dr
         ({"use_cache": False}, "use_cache=False"),
         ({"return_dict_in_generate": True, "output_scores": True}, "output_scores"),
         ({"guidance_scale": 1.5}, "guidance_scale"),
-        ({"prefix_allowed_tokens_fn": lambda _row, _ids: [1, 2]}, "prefix_allowed_tokens_fn for more than one row"),
         ({"inputs_embeds": torch.zeros(2, 3, 16)}, "inputs_embeds"),
         ({"position_ids": torch.arange(5)[None]}, "position_ids of another shape than input_ids"),
     ],
@@ -133,6 +146,18 @@ def test_what_is_not_supported_is_named(
         small.generate(**padded([[1, 2, 3], [4, 5]]), max_new_tokens=4, custom_generate=decoding, **asked)
 
 
+@pytest.mark.parametrize(("asked", "name"), OF_THE_WHOLE_BATCH)
+def test_processors_of_a_whole_batch_go_with_one_row_alone(
+    small: PreTrainedModel, decoding: DraftdDecoding, asked: dict[str, Any], name: str
+) -> None:
+    greedy: dict[str, Any] = {**padded([DOUBLING]), "max_new_tokens": 24, "do_sample": False}
+    expected = small.generate(**greedy, **asked)
+    assert not torch.equal(expected, small.generate(**greedy))
+    assert torch.equal(small.generate(**greedy, **asked, custom_generate=decoding), expected)
+    with pytest.raises(ValueError, match=f"DraftdDecoding can't do {name} for more than one row"):
+        small.generate(**padded([DOUBLING, DOUBLING[3:]]), **asked, max_new_tokens=24, custom_generate=decoding)
+
+
 def test_arguments_that_cannot_be_meant_are_named(small: PreTrainedModel, decoding: DraftdDecoding) -> None:
     with pytest.raises(ValueError, match="adapters names the weights of 1 rows; the batch has 2"):
         small.generate(**padded([[1], [2]]), max_new_tokens=4, custom_generate=decoding, adapters=["a"])
@@ -141,6 +166,15 @@ def test_arguments_that_cannot_be_meant_are_named(small: PreTrainedModel, decodi
     with pytest.raises(ValueError, match="max_nodes is 0; draft at least 1 token"):
         DraftdDecoding(small, max_nodes=0)
     assert repr(decoding).startswith("DraftdDecoding('small' at ipc://")
+
+
+def test_the_log_counts_steps_alone_and_not_the_greeting(
+    small: PreTrainedModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    with DraftdDecoding(small, endpoint="ipc:///nowhere/draftd.sock", model="small") as decoding:
+        small.generate(**padded([REPEATING]), max_new_tokens=4, custom_generate=decoding)
+    assert "draftd: 1 of 1 steps without drafts" in caplog.text
 
 
 def test_an_interrupted_call_leaves_nothing_open(small: PreTrainedModel, decoding: DraftdDecoding) -> None:

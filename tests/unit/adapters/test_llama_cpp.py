@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from draftd.adapters.llama_cpp import DraftdDraftModel
-from draftd.config import EngineSettings
 from draftd.engine import Engine
 from tests.contract.serving import zmq_served
-from tests.faults.process import ServerProcess
+from tests.faults.process import ServerProcess, until
 
 VOCABULARY_SIZE = 100
 CYCLE = [11, 12, 13, 14, 15, 16, 17]
@@ -54,13 +53,6 @@ class Passes:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = Engine(EngineSettings())
-    yield engine
-    engine.close()
-
-
-@pytest.fixture
 def passes(engine: Engine, tmp_path: Path) -> Iterator[Passes]:
     with (
         zmq_served(engine, tmp_path) as endpoint,
@@ -101,8 +93,7 @@ def test_the_last_request_is_closed_with_the_model(engine: Engine, tmp_path: Pat
             Passes(draft_model).generate(CYCLE * 3, 20)
             assert engine.statistics().sessions == 1
         with DraftdDraftModel(VOCABULARY_SIZE, endpoint=endpoint, model="m", deadline=30.0) as another:
-            while engine.statistics().sessions:
-                another.client.check()
+            until(lambda: another.client.check() and not engine.statistics().sessions)
 
 
 def test_a_server_that_goes_and_comes_back_changes_nothing(tmp_path: Path) -> None:
@@ -119,8 +110,7 @@ def test_a_server_that_goes_and_comes_back_changes_nothing(tmp_path: Path) -> No
             if len(text) == len(CYCLE) + 60 and len(killed) == 1:
                 killed.append(len(passes.drafts))
                 server.start()
-                while draft_model.client.check(5.0).state != "serving":
-                    pass
+                until(lambda: draft_model.client.check(5.0).state == "serving")
             return goes_round(text)
 
         killed: list[int] = []
@@ -128,6 +118,12 @@ def test_a_server_that_goes_and_comes_back_changes_nothing(tmp_path: Path) -> No
         assert any(passes.drafts[: killed[0]])
         assert not any(passes.drafts[killed[0] + 1 : killed[1]])
         assert any(passes.drafts[killed[1] + 1 :])
+
+
+def test_the_log_counts_steps_alone_and_not_the_greeting(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with DraftdDraftModel(VOCABULARY_SIZE, endpoint=f"ipc://{tmp_path}/nobody.sock", model="m") as draft_model:
+        draft_model(np.array([1, 2, 3], np.intc))
+    assert "draftd: 1 of 1 steps without drafts" in caplog.text
 
 
 def test_no_id_beyond_the_vocabulary_is_drafted(engine: Engine, tmp_path: Path) -> None:
