@@ -8,6 +8,7 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +89,7 @@ class _Namespace:
 
     def drafted(self, asked: Prefix, text: NDArray[np.int32], now: float) -> Shape:
         """A chain of at most max_draft_len tokens, that leaves room for the target's own."""
-        words = {"verifier": asked.verifier, "request_id": str(asked.request_id)}
-        name = "/".join(string_field(words, field, "") for field in words)
+        name = _name(asked)
         room = max(0, asked.max_sequence_length - len(text) - 1)
         stop_ids = [] if asked.end_id is None or asked.end_id < 0 else [asked.end_id]
         self._close_idle(name, now)
@@ -115,3 +115,10 @@ class _Namespace:
         self._asked_at.move_to_end(name)
         while len(self._asked_at) > MOST_REQUESTS or next(iter(self._asked_at.values())) < now - OVER_AFTER:
             self._requests.close(self._asked_at.popitem(last=False)[0])
+
+
+def _name(asked: Prefix) -> str:
+    """The verifier's name has no "/" in it here, so that no two pairs are one. Raises IngestError."""
+    words = {"verifier": asked.verifier, "request_id": str(asked.request_id)}
+    verifier, request_id = (string_field(words, field, "") for field in words)
+    return f"{quote(verifier, safe='')}/{request_id}"

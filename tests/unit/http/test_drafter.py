@@ -172,6 +172,18 @@ async def test_the_same_id_of_two_engines_is_two_requests(endpoint: Endpoint) ->
     assert (await samples(endpoint))["draftd_sessions", ""] == 3
 
 
+async def test_names_with_a_slash_are_not_mixed_up(endpoint: Endpoint) -> None:
+    pairs = [("a/b", "c"), ("a", "b/c"), ("", "a/b/c"), ("a%2Fb", "c")]
+    texts = [[10 * number, 10 * number + 1, 10 * number] for number in range(len(pairs))]
+    for text, (verifier, request_id) in zip(texts, pairs, strict=True):
+        assert await draft(endpoint, text, request_id, verifier=verifier, max_draft_len=1) == [text[1]]
+    for text, (verifier, request_id) in zip(texts, pairs, strict=True):
+        await draft(endpoint, [*text, text[1]], request_id, verifier=verifier)
+    told = await samples(endpoint)
+    assert told["draftd_sessions", ""] == len(pairs)
+    assert told["draftd_spec_decode_num_accepted_tokens_total", ""] == len(pairs)
+
+
 async def test_nothing_of_another_namespace_is_drafted(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_drafter, "OVER_AFTER", 0.0)
     await draft(endpoint, [1, 2], 1, tenant="acme")
