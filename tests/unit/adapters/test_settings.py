@@ -8,7 +8,9 @@ import pytest
 
 from draftd.adapters.settings import AdapterSettings, adapter_settings
 from draftd.client import Namespace
-from draftd.config import ConfigError, Settings, load_settings
+from draftd.config import ConfigError, EngineSettings, Settings, load_settings
+from draftd.engine import Engine
+from draftd.transport.zmq_server import ZmqServer
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +85,26 @@ def test_the_engine_names_the_model_unless_the_settings_do() -> None:
             "the engine's", verifier="test", vocabulary_size=10
         ) as client:
             assert client.namespace == Namespace(tenant="acme", model=used, tokenizer="abc")
+
+
+@pytest.mark.parametrize("deadline", [0.001, 0.25])
+def test_the_client_waits_as_long_as_the_settings_say(deadline: float) -> None:
+    with AdapterSettings(deadline=deadline).connect("m", verifier="test", vocabulary_size=10) as client:
+        assert client.deadline == deadline
+
+
+@pytest.mark.parametrize("verifier", ["vllm", "sglang"])
+def test_the_drafter_hears_which_engine_it_is(verifier: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "draftd.engine")
+    server = ZmqServer(Engine(EngineSettings()), f"ipc://{tmp_path}/drafter.sock", max_frame_bytes=1 << 20)
+    server.start()
+    try:
+        settings = AdapterSettings(endpoint=server.endpoint)
+        with settings.connect("m", verifier=verifier, vocabulary_size=10) as client:
+            assert client.check(deadline=30.0).vocabulary_size == 10
+    finally:
+        server.stop(drain=1.0)
+    assert f"verifier {verifier!r} says hello" in caplog.text
 
 
 @pytest.mark.parametrize(
