@@ -77,7 +77,7 @@ class SglangRequests:
         self._let_go({request.rid: request for request in batch})
         rows = [self._row(request, tokens) for request, tokens in zip(batch, accepted, strict=True)]
         drafts = self._requests.step(rows)
-        return tree_batch(drafts, [int(row.text[-1]) for row in rows], self._width)
+        return tree_batch(drafts, list(map(_last_token, batch, accepted)), self._width)
 
     def finish(self, rid: str) -> None:
         """The request has emitted its last token: what of it was not stated yet is, and it closes, both at once."""
@@ -85,13 +85,18 @@ class SglangRequests:
         if text is None:
             return
         request = text.request()
-        last = text.tokens if request is None else text.until(request.output_ids)
+        last = text.tokens
+        if request is not None and text.goes_on(request.output_ids):
+            last = text.until(request.output_ids)
         self._requests.finish(EngineRow(_text_of(rid), last, text.prompt_length, max_nodes=0))
 
     def _let_go(self, running: Mapping[str, SglangRequest]) -> None:
         for rid, text in list(self._texts.items()):
             request = text.request()
-            is_over = running[rid] is not request if rid in running else request is None or request.finished()
+            if rid in running:
+                is_over = running[rid] is not request or not text.goes_on(running[rid].output_ids)
+            else:
+                is_over = request is None or request.finished()
             if is_over:
                 self.finish(rid)
 
@@ -115,6 +120,11 @@ def _text_of(rid: str) -> str:
     return rid.encode(errors="backslashreplace").decode()
 
 
+def _last_token(request: SglangRequest, accepted: Sequence[int]) -> int:
+    """The root of its tree. It goes into the model, so it is read off the request, whatever else is known of it."""
+    return int((accepted or request.output_ids or request.origin_input_ids_unpadded)[-1])
+
+
 class _Text:
     """The committed tokens of a request, in one array that grows with them: prompt, then output."""
 
@@ -122,20 +132,30 @@ class _Text:
         self.request = weakref.ref(request)  # the scheduler drops requests that are aborted while they are retracted
         self.tokens = self._room = np.array(request.origin_input_ids_unpadded, np.int32)
         self.prompt_length = len(self.tokens)
-        self._settled = 0  # tokens of the output that came out of output_ids
+        self._output = request.output_ids  # as it was the last time
+        self._settled = 0  # tokens of the output that came out of it
+
+    def goes_on(self, output: Sequence[int]) -> bool:
+        """Does `output` agree with what was stated? All of it is looked at only if it is another array than before: one
+        array grows. SGLang starts requests of embeddings anew when they are retracted."""
+        stated = self.tokens[self.prompt_length :]
+        same = output is self._output
+        least = self._settled if same else len(stated)
+        first = max(0, self._settled - 1) if same else 0
+        read = list(output[first : len(stated)])
+        return len(output) >= least and stated[first : first + len(read)].tolist() == read
 
     def until(self, output: Sequence[int], accepted: Sequence[int] = ()) -> NDArray[np.int32]:
         """int32[n], valid until the next call: the prompt, `output`, `accepted`.
 
-        Reads only what of `output` is new since the last call: an output does not change, it grows, or starts anew.
+        Reads only what of `output` is new since the last call: it goes on.
         """
-        settled = min(self._settled, len(output))
-        new = [*output[settled:], *accepted]
-        start = self.prompt_length + settled
+        new = [*output[self._settled :], *accepted]
+        start = self.prompt_length + self._settled
         end = start + len(new)
         if end > len(self._room):
             self._room = np.concatenate([self._room, np.empty(end, np.int32)])
         self._room[start:end] = new
-        self._settled = len(output)
+        self._output, self._settled = output, len(output)
         self.tokens = self._room[:end]
         return self.tokens

@@ -118,12 +118,67 @@ def test_an_id_that_can_not_be_sent_is_spelt_out(requests: SglangRequests, frame
     assert sum(closes for _, closes in sent(frames)) == 1
 
 
-def test_an_output_that_starts_anew_opens_again(requests: SglangRequests) -> None:
+@pytest.mark.parametrize(
+    "output",
+    [[3], [9], [3, 4, 9], [9, 4, 5]],
+    ids=["shorter", "another token", "as long", "as long, and the same at its end"],
+)
+def test_an_output_that_starts_anew_opens_again(
+    requests: SglangRequests, frames: list[Frame], output: list[int]
+) -> None:
     """So it is with requests of embeddings, when they are retracted."""
     request = Request(output=[3, 4, 5])
     requests.trees([request], [[]])
-    request.output_ids = array("q", [3])
-    assert requests.trees([request], [[]]).tokens.tolist() == [[3, 4, 5, 1]]
+    frames.clear()
+    request.output_ids = array("q", output)
+    assert requests.trees([request], [[]]).tokens[0, 0] == output[-1]
+    assert sent(frames)[-1] == (output, 0)
+
+
+def test_an_output_that_starts_anew_before_it_was_processed_opens_again(
+    requests: SglangRequests, frames: list[Frame]
+) -> None:
+    request = Request(output=[])
+    requests.trees([request], [[3]])
+    frames.clear()
+    request.output_ids = array("q")
+    assert requests.trees([request], [[9]]).tokens[0, 0] == 9
+    assert sent(frames)[-1] == ([9], 0)
+
+
+def test_an_output_that_is_behind_what_was_stated_goes_on(requests: SglangRequests, frames: list[Frame]) -> None:
+    request = Request()
+    requests.trees([request], [[4, 5]])
+    frames.clear()
+    assert requests.trees([request], [[4, 5]]).tokens.tolist() == [[5, 1, 2, 3]]
+    assert sent(frames) == [([], 0)]
+
+
+def test_an_output_that_is_changed_in_place_opens_again(requests: SglangRequests) -> None:
+    request = Request(output=[3, 4, 5])
+    requests.trees([request], [[]])
+    request.output_ids[-1] = 9
+    assert requests.trees([request], [[]]).tokens[0, 0] == 9
+
+
+def test_an_output_in_another_array_goes_on(requests: SglangRequests, frames: list[Frame]) -> None:
+    request = Request(output=[3, 4, 5])
+    requests.trees([request], [[]])
+    frames.clear()
+    request.output_ids = array("q", [3, 4, 5, 1])
+    requests.trees([request], [[]])
+    assert sent(frames) == [([1], 0)]
+
+
+def test_who_finishes_with_another_output_closes_with_what_was_known(
+    requests: SglangRequests, frames: list[Frame]
+) -> None:
+    request = Request(output=[3, 4, 5])
+    requests.trees([request], [[]])
+    frames.clear()
+    request.output_ids = array("q", [3, 4])
+    requests.finish("r")
+    assert sent(frames) == [([], 0), ([], 1)]
 
 
 @pytest.mark.parametrize(
