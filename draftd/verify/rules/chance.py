@@ -28,4 +28,4 @@ class Dice:
     def draw(self, weights: NDArray[np.float64]) -> int:
         sums = weights.cumsum()
         index = int(sums.searchsorted(self._random.random() * sums[-1], side="right"))
-        return min(index, int(weights.nonzero()[0][-1]))  # rounding can put the product at the very end
+        return min(index, int(weights.nonzero()[0][-1]))  # the smallest numbers: a share rounds up to all

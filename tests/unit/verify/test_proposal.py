@@ -43,6 +43,12 @@ def test_dice_draw_only_what_has_weight_and_decide_the_same_again() -> None:
     assert drawn == [Dice(seed).draw(weights) for seed in range(400)]
 
 
+def test_dice_draw_what_has_weight_of_the_smallest_numbers_too() -> None:
+    """A share of the smallest number there is rounds to none of it, or to all."""
+    weights = np.array([0.0, 5e-324, 0.0])
+    assert {Dice(seed).draw(weights) for seed in range(100)} == {1}
+
+
 def test_dice_know_certainty() -> None:
     dice = Dice(1)
     assert not any(dice.happens(0.0) for _ in range(1000))
