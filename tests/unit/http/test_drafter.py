@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from draftd.client import Namespace
 from draftd.client.local import LocalClient
-from draftd.transport import http_drafter
+from draftd.transport import http_body, http_drafter
 from draftd.transport.http_app import Admin, admin_app
 from draftd.transport.http_drafter import LONGEST_BODY
 from draftd.transport.http_server import HttpServer
@@ -213,6 +214,42 @@ async def test_requests_and_namespaces_are_bounded(endpoint: Endpoint, monkeypat
         for number in range(5):
             await draft(endpoint, TEXT, number, tenant=tenant)
     assert (await samples(endpoint))["draftd_sessions", ""] <= 4
+
+
+async def test_the_namespace_longest_not_asked_for_goes_first(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_drafter, "MOST_NAMESPACES", 2)
+    for tenant in ("old", "other", "old", "new"):
+        assert await draft(endpoint, TEXT, tenant=tenant, max_draft_len=1) == [4]
+    await draft(endpoint, [*TEXT, 4], tenant="old")
+    assert (await samples(endpoint))["draftd_spec_decode_num_accepted_tokens_total", ""] == 1, "it was kept"
+
+
+async def test_requests_at_once_are_taken_in_turns(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All have come when their namespace's client is made: one is, and the others wait for it."""
+    most = 6
+    bodies: list[bytes] = []
+    all_came = threading.Event()
+
+    async def small_body(*arguments: Any) -> bytes:
+        bodies.append(await http_body.small_body(*arguments))
+        if len(bodies) == most:
+            all_came.set()
+        return bodies[-1]
+
+    class MadeLate(LocalClient):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            assert all_came.wait(30)
+            super().__init__(*arguments, **keywords)
+
+    monkeypatch.setattr(http_drafter, "small_body", small_body)
+    monkeypatch.setattr(http_drafter, "LocalClient", MadeLate)
+    for text, expected in ((TEXT, [4]), ([*TEXT, 4], [5])):
+        drafts = [draft(endpoint, text, number, max_draft_len=1) for number in range(most)]
+        assert await asyncio.gather(*drafts) == most * [expected]
+    told = await samples(endpoint)
+    assert told["draftd_sessions", ""] == told["draftd_spec_decode_num_accepted_tokens_total", ""] == most
 
 
 @pytest.mark.parametrize(
