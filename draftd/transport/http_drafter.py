@@ -74,9 +74,13 @@ class Drafter:
         if namespace not in self._namespaces:
             self._namespaces[namespace] = _Namespace(LocalClient(self._engine, namespace, verifier="http"))
         self._namespaces.move_to_end(namespace)
-        if len(self._namespaces) > MOST_NAMESPACES:
+        now = self._namespaces[namespace].asked_at = time.monotonic()
+        while len(self._namespaces) > MOST_NAMESPACES or self._idle_longest().asked_at < now - OVER_AFTER:
             self._namespaces.popitem(last=False)[1].close()
-        return self._namespaces[namespace].drafted(asked, text, time.monotonic())
+        return self._namespaces[namespace].drafted(asked, text, now)
+
+    def _idle_longest(self) -> "_Namespace":
+        return next(iter(self._namespaces.values()))
 
 
 class _Namespace:
@@ -85,7 +89,8 @@ class _Namespace:
     def __init__(self, client: LocalClient) -> None:
         self._client = client
         self._requests = PrefixRequests(client, MOST_REQUESTS)
-        self._asked_at: OrderedDict[str, float] = OrderedDict()  # the one longest not asked for first
+        self.asked_at = 0.0  # last, by the monotonic clock
+        self._names: OrderedDict[str, float] = OrderedDict()  # when each was, the one longest not asked for first
 
     def drafted(self, asked: Prefix, text: NDArray[np.int32], now: float) -> Shape:
         """A chain of at most max_draft_len tokens, that leaves room for the target's own."""
@@ -99,22 +104,27 @@ class _Namespace:
             options={name: OpenOptions(shape="chain", stop_ids=stop_ids)},
         )[name]
         if draft.reason is Reason.REFUSED:
-            self._requests.close(name)
             problem = self._client.health().last_error
+            self._close(name)
             raise LimitExceeded(problem) if draft.status is Status.LIMIT_EXCEEDED else IngestError(problem)
         return {"draft_tokens": draft.tokens.tolist(), "reason": draft.reason.name}
 
     def close(self) -> None:
         """All of its requests have finished."""
-        for name in self._asked_at:
-            self._requests.close(name)
-        self._client.check()  # takes the closes along
+        for name in list(self._names):
+            self._close(name)
 
     def _close_idle(self, name: str, now: float) -> None:
-        self._asked_at[name] = now
-        self._asked_at.move_to_end(name)
-        while len(self._asked_at) > MOST_REQUESTS or next(iter(self._asked_at.values())) < now - OVER_AFTER:
-            self._requests.close(self._asked_at.popitem(last=False)[0])
+        self._names[name] = now
+        self._names.move_to_end(name)
+        while len(self._names) > MOST_REQUESTS or next(iter(self._names.values())) < now - OVER_AFTER:
+            self._close(next(iter(self._names)))
+
+    def _close(self, name: str) -> None:
+        """Told at once, for a message takes only some of many closes along."""
+        del self._names[name]
+        self._requests.close(name)
+        self._client.check()
 
 
 def _name(asked: Prefix) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from draftd.client import Namespace
 from draftd.client.local import LocalClient
+from draftd.client.mirrors import CLOSES_PER_STEP
 from draftd.transport import http_body, http_drafter
 from draftd.transport.http_app import Admin, admin_app
 from draftd.transport.http_drafter import LONGEST_BODY
@@ -205,6 +206,37 @@ async def test_who_is_not_heard_of_has_finished(endpoint: Endpoint, monkeypatch:
     assert await draft(endpoint, [*TEXT, 4], 1, max_draft_len=2) == [5, 6]
     assert (await samples(endpoint))["draftd_sessions", ""] == 1
     assert await draft(endpoint, [*TEXT, 4, 5], 2, max_draft_len=2) == [6, 1]
+
+
+async def test_a_namespace_that_is_not_heard_of_has_finished(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its texts are kept for nobody, and drafted from when it comes again."""
+    await draft(endpoint, [1, 2], tenant="acme")
+    await draft(endpoint, [1, 2, 3, 4, 5, 6], tenant="acme")
+    monkeypatch.setattr(http_drafter, "OVER_AFTER", 0.0)
+    await draft(endpoint, [8], tenant="other")
+    assert (await samples(endpoint))["draftd_sessions", ""] == 1
+    indexed(endpoint)
+    assert await draft(endpoint, [3, 4], 3, tenant="acme", max_draft_len=2) == [5, 6]
+
+
+async def test_all_requests_of_a_namespace_finish_with_it(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also more than one message has closes."""
+    monkeypatch.setattr(http_drafter, "MOST_NAMESPACES", 1)
+    for number in range(CLOSES_PER_STEP + 1):
+        await draft(endpoint, TEXT, number, tenant="acme")
+    await draft(endpoint, TEXT, tenant="other")
+    assert (await samples(endpoint))["draftd_sessions", ""] == 1
+
+
+async def test_what_is_refused_takes_no_place(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_drafter, "MOST_REQUESTS", 2)
+    await draft(endpoint, TEXT, max_draft_len=1)
+    for letter in "ab":
+        assert (await post(endpoint.http, prefix=TEXT, request_id=300 * letter))[0] == 400
+    await draft(endpoint, [*TEXT, 4])
+    assert (await samples(endpoint))["draftd_spec_decode_num_accepted_tokens_total", ""] == 1
 
 
 async def test_requests_and_namespaces_are_bounded(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
