@@ -32,6 +32,18 @@ class Texts:
         raise NotImplementedError
 
 
+class Foreseen(Texts):
+    """Chains of all that is left of a text."""
+
+    def __init__(self, whole_text: Sequence[int]) -> None:
+        super().__init__()
+        self._whole_text = np.array(whole_text, np.int32)
+
+    def proposal(self, text: list[int]) -> Proposal:
+        left = self._whole_text[len(text) :]
+        return Proposal(left, np.arange(-1, len(left) - 1, dtype=np.int16))
+
+
 class HalfJunk(Texts):
     """Trees of random tokens and shapes, in which some of what really comes is hidden, in any order of nodes."""
 

@@ -11,7 +11,7 @@ from draftd.client import Client, Namespace
 from draftd.verify.drafts import ClientDrafts, DraftSource
 from draftd.verify.rules import Block, Greedy, OneHot, Rule
 from draftd.verify.verifier import Step, Verifier
-from tests.engines.verify.sources import HalfJunk, Sampled
+from tests.engines.verify.sources import Foreseen, HalfJunk, Sampled
 from tests.faults.process import ServerProcess
 
 REQUESTS = 2
@@ -104,13 +104,19 @@ def test_with_drafts_that_the_model_samples_itself(
 def test_it_ends_behind_a_stop_id_and_nowhere_else(
     model: Any, batch: dict[str, list[int]], plain: dict[str, list[int]]
 ) -> None:
+    """What is drafted behind it is right, too, and neither emitted nor counted as accepted."""
     request_id, prompt = next(iter(batch.items()))
     stop = plain[request_id][NEW_TOKENS // 2]
     wanted = plain[request_id][: plain[request_id].index(stop) + 1]
-    junk = HalfJunk([prompt + plain[request_id]], model.config.vocab_size, nodes=8)
-    steps = list(Verifier(model, Greedy(), junk).generate({request_id: prompt}, NEW_TOKENS, stop_ids=[stop]))
-    assert emitted(steps)[request_id] == wanted
-    assert all(step.accepted <= len(step.tokens) for step in steps)
+    verifier = Verifier(model, Greedy(), Foreseen(prompt + plain[request_id]))
+    steps = list(verifier.generate({request_id: prompt}, NEW_TOKENS, stop_ids=[stop]))
+    assert steps == [Step(request_id, wanted, accepted=len(wanted), drafted=NEW_TOKENS)]
+
+
+def test_it_ends_at_the_limit(model: Any, batch: dict[str, list[int]], plain: dict[str, list[int]]) -> None:
+    request_id, prompt = next(iter(batch.items()))
+    steps = list(Verifier(model, Greedy(), Foreseen(prompt + plain[request_id])).generate({request_id: prompt}, 5))
+    assert steps == [Step(request_id, plain[request_id][:5], accepted=5, drafted=NEW_TOKENS)]
 
 
 def test_a_caller_that_wants_no_more_leaves_no_request_open(
