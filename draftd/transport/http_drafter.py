@@ -8,11 +8,12 @@ import asyncio
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import FailFast, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -37,7 +38,7 @@ MOST_NAMESPACES = 64
 class Prefix(Fields):
     """What APIDrafter posts, and what the user has it add (its `template`)."""
 
-    prefix: list[int]  # prompt and output
+    prefix: Annotated[list[int], FailFast()]  # prompt and output; of wrong ones the first is told: no others are listed
     request_id: int | str
     end_id: int | None = Field(lt=2**31 - 1)  # negative or null: none
     max_sequence_length: int = Field(ge=0)  # of prompt and output
@@ -106,7 +107,7 @@ class _Namespace:
         if draft.reason is Reason.REFUSED:
             problem = self._client.health().last_error
             self._close(name)
-            raise LimitExceeded(problem) if draft.status is Status.LIMIT_EXCEEDED else IngestError(problem)
+            raise _refusal(draft.status, problem)
         return {"draft_tokens": draft.tokens.tolist(), "reason": draft.reason.name}
 
     def close(self) -> None:
@@ -125,6 +126,12 @@ class _Namespace:
         del self._names[name]
         self._requests.close(name)
         self._client.check()
+
+
+def _refusal(status: Status, problem: str) -> Exception:
+    if status is Status.INTERNAL:
+        return RuntimeError(problem)
+    return LimitExceeded(problem) if status is Status.LIMIT_EXCEEDED else IngestError(problem)
 
 
 def _name(asked: Prefix) -> str:
