@@ -17,11 +17,13 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("texts", nargs="+")
     parser.add_argument("--max-model-len", type=int, default=1024)
+    parser.add_argument("--enforce-eager", action="store_true", help="starts sooner: nothing is compiled")
     arguments = parser.parse_args()
 
     llm = LLM(
         arguments.model,
         max_model_len=arguments.max_model_len,
+        enforce_eager=arguments.enforce_eager,
         disable_log_stats=False,  # its metrics are read below
         speculative_config={
             "method": "custom_class",
