@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from draftd.client import Draft, Request
+from draftd.adapters.sendable import sendable
+from draftd.client import Draft, Reason, Request
 from draftd.client.client import ChannelClient
+from draftd.client.draft import Tails
 from draftd.client.opening import OpenOptions
+from draftd.wire import Status
 
 
 class EngineRow(NamedTuple):
@@ -48,13 +51,15 @@ class _Known:
 class EngineRequests:
     """Engine requests by id, each a request of `client`. Belongs to one thread.
 
-    Nothing raises for what a drafter or a network does, as little as the client's verbs do.
+    Nothing raises for what a drafter or a network does, as little as the client's verbs do, nor for what a user of the
+    engine asked for: a request that can't be opened is decoded without drafts, and counted in the client's health.
     """
 
     def __init__(self, client: ChannelClient) -> None:
         self.client = client
         self.figures_of: dict[str, Figures] = {}  # by adapter (LoRA); "" is the model without
         self._known: dict[str, _Known] = {}
+        self._refused: set[str] = set()  # ids of requests that can't be opened
 
     @property
     def figures(self) -> Figures:
@@ -62,13 +67,14 @@ class EngineRequests:
         return Figures(*map(sum, zip(*map(astuple, self.figures_of.values()), strict=True)))
 
     def __contains__(self, request_id: str) -> bool:
-        return request_id in self._known
+        return request_id in self._known or request_id in self._refused
 
     def __repr__(self) -> str:
         return f"EngineRequests({len(self._known)} open, {self.figures})"
 
     def keep(self, request_ids: Collection[str]) -> None:
         """Closes the requests that are not among these; the next message says so."""
+        self._refused = {request_id for request_id in self._refused if request_id in request_ids}
         for request_id in self._known.keys() - request_ids:
             self.client.close_request(self._known.pop(request_id).request, hold=True)
 
@@ -77,35 +83,49 @@ class EngineRequests:
         max_nodes.
 
         An id that is not open is opened. A text that does not go on from the one known (shorter, or with a
-        prompt of another length) opens its request again.
+        prompt of another length) opens its request again. Of several rows of one id the first counts; the others get
+        empty drafts, as do requests that can't be opened.
         """
         stated, commits, verified = self._take(rows)
         most = max((row.max_nodes for row in rows), default=0)
         answer = self.client.step(commits, max_nodes=most, verified=verified)
-        drafts = list(answer.values())
-        for place, (row, known) in enumerate(zip(rows, stated, strict=True)):
-            known.given = known.drafted = len(drafts[place])
+        drafts: list[Draft] = []
+        for row, known in zip(rows, stated, strict=True):
+            if known is None:
+                drafts.append(_no_draft(row))
+                continue
+            draft = answer[known.request]
+            known.given = known.drafted = len(draft)
             if known.given > row.max_nodes:
-                drafts[place] = drafts[place].first(row.max_nodes)
+                draft = draft.first(row.max_nodes)
                 known.drafted = row.max_nodes
             known.figures.drafted += known.drafted
             known.figures.steps += 1
+            drafts.append(draft)
         return drafts
 
     def finish(self, row: EngineRow) -> None:
         """Commits what is new in the row's text and closes the request, at once: for engines that tell of the end."""
-        _, commits, verified = self._take([row])
+        (known,), commits, verified = self._take([row])
+        if known is None:
+            self._refused.discard(row.request_id)
+            return
         self.client.commit(commits, verified=verified)
-        self.client.close_request(self._known.pop(row.request_id).request)
+        del self._known[row.request_id]
+        self.client.close_request(known.request)
 
-    def _take(self, rows: Sequence[EngineRow]) -> tuple[list[_Known], dict[Request, list[int]], dict[Request, int]]:
+    def _take(
+        self, rows: Sequence[EngineRow]
+    ) -> tuple[list[_Known | None], dict[Request, list[int]], dict[Request, int]]:
         """What is known of each row's request, its new tokens, and of how much of a draft they are the outcome."""
-        stated: list[_Known] = []
+        stated: list[_Known | None] = []
         commits: dict[Request, list[int]] = {}
         verified: dict[Request, int] = {}
         for row in rows:
-            known = self._stated(row)
+            known = self._stated(row, commits)
             stated.append(known)
+            if known is None:
+                continue
             new = commits[known.request] = row.text[known.request.length :].tolist()
             if known.drafted and new:
                 went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
@@ -115,11 +135,31 @@ class EngineRequests:
                 known.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
         return stated, commits, verified
 
-    def _stated(self, row: EngineRow) -> _Known:
+    def _stated(self, row: EngineRow, commits: Collection[Request]) -> _Known | None:
+        """None: another row of that id came first, or the request can't be opened."""
         known = self._known.get(row.request_id)
-        if known is None or known.prompt_length != row.prompt_length or known.request.length > len(row.text):
-            options = known.options if known else row.options or {}
-            request = self.client.open(row.request_id, row.text[: row.prompt_length], hold=True, **options)
-            figures = self.figures_of.setdefault(options.get("adapter", ""), Figures())
-            known = self._known[row.request_id] = _Known(request, row.prompt_length, options, figures)
+        if known is None:
+            return self._open(row, row.options or {})
+        if known.request in commits:
+            return None
+        if known.prompt_length != row.prompt_length or known.request.length > len(row.text):
+            return self._open(row, known.options)
         return known
+
+    def _open(self, row: EngineRow, options: OpenOptions) -> _Known | None:
+        """None: what it states can't be meant. It is not tried again until the request is over."""
+        if row.request_id in self._refused:
+            return None
+        try:
+            request = self.client.open(sendable(row.request_id), row.text[: row.prompt_length], hold=True, **options)
+        except (TypeError, ValueError) as error:
+            self._refused.add(row.request_id)
+            self.client.count_refused(str(error))
+            return None
+        figures = self.figures_of.setdefault(options.get("adapter", ""), Figures())
+        known = self._known[row.request_id] = _Known(request, row.prompt_length, options, figures)
+        return known
+
+
+def _no_draft(row: EngineRow) -> Draft:
+    return Draft(Tails.empty(Reason.REFUSED, [0], [len(row.text)], Status.INVALID_ARGUMENT), 0)

@@ -13,6 +13,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from draftd.adapters.sendable import sendable
 from draftd.client import Client, Namespace
 from draftd.client.opening import OpenOptions
 from draftd.config import ADAPTER_PREFIX, ConfigError, Settings, nearest
@@ -73,8 +74,8 @@ class AdapterSettings(BaseSettings):
     def options(self, *, adapter: str = "", group: str = "") -> OpenOptions:
         """What requests of that adapter and group state. With share="group", those without a group share nothing."""
         return OpenOptions(
-            adapter=adapter,
-            group=group,
+            adapter=sendable(adapter),
+            group=sendable(group),
             share="none" if self.share == "group" and not group else self.share,
             corpora=self.corpora,
             min_survival=self.min_survival,

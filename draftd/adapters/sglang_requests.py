@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -39,7 +40,7 @@ def open_options(
         **settings.options(adapter=adapter),
         "shape": shape,
         "stop_ids": [] if sampling.ignore_eos else sorted(token_ids_among(_stop_ids(request))),
-        "max_new_tokens": sampling.max_new_tokens,
+        "max_new_tokens": ceil(sampling.max_new_tokens),  # SGLang takes 9.5, and stops after 10
         "temperature": 0.0 if sampling.top_k == 1 else sampling.temperature,
     }
 
@@ -74,7 +75,10 @@ class SglangRequests:
 
         `accepted` are the tokens of each that the last step emitted and that are not in its output_ids yet.
         """
-        self._let_go({request.rid: request for request in batch})
+        running: dict[str, SglangRequest] = {}
+        for request in batch:
+            running.setdefault(request.rid, request)
+        self._let_go(running)
         rows = [self._row(request, tokens) for request, tokens in zip(batch, accepted, strict=True)]
         drafts = self._requests.step(rows)
         return tree_batch(drafts, list(map(_last_token, batch, accepted)), self._width)
@@ -88,7 +92,7 @@ class SglangRequests:
         last = text.tokens
         if request is not None and text.goes_on(request.output_ids):
             last = text.until(request.output_ids)
-        self._requests.finish(EngineRow(_text_of(rid), last, text.prompt_length, max_nodes=0))
+        self._requests.finish(EngineRow(rid, last, text.prompt_length, max_nodes=0))
 
     def _let_go(self, running: Mapping[str, SglangRequest]) -> None:
         for rid, text in list(self._texts.items()):
@@ -104,20 +108,15 @@ class SglangRequests:
         text = self._texts.get(request.rid)
         if text is None:
             text = self._texts[request.rid] = _Text(request)
-        request_id = _text_of(request.rid)
-        is_known = request_id in self._requests
+        if text.request() is not request:  # users may choose the rid: this is another's, who gets the drafts
+            return EngineRow(request.rid, text.tokens, text.prompt_length, max_nodes=0)
         return EngineRow(
-            request_id,
+            request.rid,
             text.until(request.output_ids, accepted),
             text.prompt_length,
             max_nodes=self._width - 1,
-            options=None if is_known else self._options_of(request),
+            options=None if request.rid in self._requests else self._options_of(request),
         )
-
-
-def _text_of(rid: str) -> str:
-    """SGLang's users may choose the rid, and JSON has halves of surrogate pairs, which can't be sent."""
-    return rid.encode(errors="backslashreplace").decode()
 
 
 def _last_token(request: SglangRequest, accepted: Sequence[int]) -> int:

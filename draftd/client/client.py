@@ -138,6 +138,12 @@ class ChannelClient(Closing):
         with self._line.guard:
             return self._core.standing.health(self._line.closed)
 
+    def count_refused(self, problem: str) -> None:
+        """`health()` tells of a request that could not be opened, for an engine that goes on without its drafts."""
+        with self._line.guard:
+            self._core.standing.counters.row_errors += 1
+            self._core.standing.last_error = problem
+
     def check(self, deadline: float = 1.0) -> Health:
         """Ask the drafter for a sign of life, waiting up to `deadline` seconds, also while the breaker is open."""
         self._line.ask(Rows([], []), None, self._until(deadline), insist=True)

@@ -16,7 +16,7 @@ class Counters:
     unasked_tails: int = 0
     unknown_tails: int = 0  # tails of a kind this client does not know, given as empty drafts
     unknown_frames: int = 0  # frames of an unknown kind, broken ones, answers to nothing
-    row_errors: int = 0  # requests whose sync, commit or close was not taken
+    row_errors: int = 0  # requests whose opening, sync, commit or close was not taken
     hellos: int = 0
     syncs: int = 0  # openings and re-syncs
 

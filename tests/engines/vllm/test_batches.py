@@ -110,6 +110,13 @@ def test_without_a_group_a_request_shares_nothing_where_groups_share(engine: Eng
     assert only_sync(frames).share == Share.NOTHING
 
 
+def test_names_that_can_not_be_sent_are_spelt_out(batch: Batch, frames: list[Frame]) -> None:
+    batch.add("r", lora="\ud800", extra_args={"draftd_group": "half a pair: \ud800"})
+    assert batch.step({"r": [4]}) == [[5, 1, 2]]
+    sync = only_sync(frames)
+    assert (sync.adapter, sync.group) == ("\\ud800", "half a pair: \\ud800")
+
+
 def test_of_a_prompt_given_as_embeddings_only_the_output_is_told(batch: Batch, frames: list[Frame]) -> None:
     batch.add("r", prompt=None)
     assert batch.step({"r": [4, 5, 4]}) == [[5, 4, 5]]

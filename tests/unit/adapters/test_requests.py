@@ -82,6 +82,19 @@ def test_figures_count_what_went_through_the_target_alone(requests: EngineReques
     assert repr(requests) == "EngineRequests(1 open, Figures(steps=4, drafted=12, verified=5, accepted=4))"
 
 
+def test_no_more_went_through_than_was_drafted(requests: EngineRequests) -> None:
+    requests.step([row(PROMPT)])
+    requests.step([row([*PROMPT, 4, 5], verified=9)])
+    assert vars_of(requests) == (2, 6, 3, 1)
+
+
+def test_no_more_was_accepted_than_went_through(requests: EngineRequests) -> None:
+    """A grammar may give an engine tokens that nobody drafted."""
+    requests.step([row(PROMPT)])
+    requests.step([row([*PROMPT, 4, 5, 1, 2], verified=1)])
+    assert vars_of(requests) == (2, 6, 1, 1)
+
+
 def test_adapters_are_counted_apart(requests: EngineRequests) -> None:
     requests.step([row(PROMPT, "a")._replace(options=OpenOptions(adapter="lora")), row(PROMPT, "b")])
     requests.step([row([*PROMPT, 4, 5], "a"), row([*PROMPT, 9], "b")])
@@ -128,6 +141,52 @@ def test_a_lost_drafter_is_told_again_of_all_requests(requests: EngineRequests, 
     drafts = requests.step([row([*PROMPT, 4], "a"), row([*PROMPT, 4, 5], "b")])
     assert [draft.tokens.tolist() for draft in drafts] == [[5, 1, 2], [1, 2, 3]]
     other.close()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_new_tokens": 9.5}, {"adapter": "\ud800"}, {"shade": "none"}], ids=["limit", "adapter", "unknown"]
+)
+def test_a_request_that_can_not_be_opened_costs_its_own_row_alone(
+    requests: EngineRequests, frames: list[Frame], wrong: OpenOptions
+) -> None:
+    for text in (PROMPT, [*PROMPT, 4]):
+        refused, served = requests.step([row(text, "wrong")._replace(options=wrong), row(text, "r")])
+        assert (len(refused), refused.reason, refused.base) == (0, Reason.REFUSED, len(text))
+        assert len(served) == 3
+    health = requests.client.health()
+    assert health.counters.row_errors == 1, "it is tried once"
+    assert health.last_error.startswith("open('wrong')")
+    assert "wrong" in requests
+    assert requests.figures.steps == 2
+    frames.clear()
+    requests.finish(row([*PROMPT, 4, 5], "wrong"))
+    assert frames == []
+    assert "wrong" not in requests
+
+
+def test_a_refused_id_opens_once_it_was_over(requests: EngineRequests) -> None:
+    wrong = OpenOptions(adapter="\ud800")
+    requests.step([row(PROMPT)._replace(options=wrong)])
+    requests.keep({"r"})
+    assert len(requests.step([row(PROMPT)])[0]) == 0
+    requests.keep(())
+    assert len(requests.step([row(PROMPT)])[0]) == 3
+
+
+@pytest.mark.parametrize("prompt_length", [len(PROMPT), len(PROMPT) - 1])
+def test_of_rows_of_one_id_the_first_is_drafted_for(requests: EngineRequests, prompt_length: int) -> None:
+    for _ in range(2):
+        again = row([*PROMPT, 4], prompt_length=prompt_length)
+        drafts = requests.step([row(PROMPT), again, row(PROMPT, "other")])
+        assert [draft.tokens.tolist() for draft in drafts] == [[4, 5, 1], [], [4, 5, 1]]
+    assert requests.client.health().counters.syncs == 2
+    assert requests.figures.steps == 4
+
+
+def test_ids_that_look_alike_when_spelt_out_are_two(requests: EngineRequests, frames: list[Frame]) -> None:
+    drafts = requests.step([row(PROMPT, "\ud800"), row([*PROMPT, 4], r"\ud800")])
+    assert [draft.tokens.tolist() for draft in drafts] == [[4, 5, 1], [5, 1, 2]]
+    assert [sync.request_id for sync in frames[-1].step.sync] == [r"\ud800", r"\\ud800"]
 
 
 def test_no_rows_are_no_trouble(requests: EngineRequests) -> None:

@@ -114,3 +114,8 @@ def test_the_drafter_hears_which_engine_it_is(verifier: str, tmp_path: Path, cap
 def test_without_a_group_nothing_is_shared_with_one(share: str, group: str, shared: str) -> None:
     options = adapter_settings(share=share, corpora=("handbook",), min_survival=0.25).options(adapter="a", group=group)
     assert options == {"adapter": "a", "group": group, "share": shared, "corpora": ("handbook",), "min_survival": 0.25}
+
+
+def test_adapters_and_groups_that_users_choose_can_be_sent() -> None:
+    options = adapter_settings(share="group").options(adapter="\ud800", group=r"\ud800")
+    assert (options["adapter"], options["group"], options["share"]) == (r"\ud800", r"\\ud800", "group")

@@ -110,6 +110,37 @@ def test_another_request_of_the_same_id_is_another(requests: SglangRequests, fra
     assert sum(closes for _, closes in sent(frames)) == 1
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "while the first runs"])
+def test_of_two_requests_of_one_id_the_first_is_drafted_for(requests: SglangRequests, late: bool) -> None:
+    first, second, other = Request(), Request(output=[9]), Request("other")
+    if late:
+        requests.trees([first, other], [[], []])
+    trees = requests.trees([first, second, other], [[], [4], []])
+    assert trees.tokens.tolist() == [[3, 4, 5, 1], [4, 0, 0, 0], [3, 4, 5, 1]]
+    first.over = True
+    requests.finish("r")
+    assert requests.trees([second, other], [[4], []]).tokens[:, 0].tolist() == [4, 3]
+    assert requests.trees([second, other], [[4, 5], [4]]).sizes.tolist()[1] == 4
+
+
+def test_ids_that_look_alike_when_spelt_out_are_two(requests: SglangRequests) -> None:
+    trees = requests.trees([Request("\ud800"), Request(r"\ud800", output=[3, 4])], [[], []])
+    assert trees.tokens.tolist() == [[3, 4, 5, 1], [4, 5, 1, 2]]
+
+
+def test_a_request_that_can_not_be_opened_costs_its_own_row_alone(engine: Engine, frames: list[Frame]) -> None:
+    def options_of(request: Request) -> OpenOptions:
+        return OpenOptions(shape="chain", adapter="\ud800" if request.rid == "wrong" else "")
+
+    requests = SglangRequests(LocalClient(engine), 4, options_of)
+    batch = [Request("wrong"), Request()]
+    for _ in range(2):
+        assert requests.trees(batch, [[], []]).tokens.tolist() == [[3, 0, 0, 0], [3, 4, 5, 1]]
+    frames.clear()
+    requests.finish("wrong")
+    assert frames == []
+
+
 def test_an_id_that_can_not_be_sent_is_spelt_out(requests: SglangRequests, frames: list[Frame]) -> None:
     request = Request("half a pair: \ud800")
     assert requests.trees([request], [[]]).sizes.tolist() == [4]
@@ -203,3 +234,9 @@ def test_stop_ids_are_those_at_which_sglang_stops(
     assert stated["stop_ids"] == expected
     assert (stated["adapter"], stated["share"], stated["shape"]) == ("poet", "all", "chain")
     assert (stated["max_new_tokens"], stated["temperature"]) == (9, 0.7)
+
+
+def test_a_limit_between_two_lengths_is_the_longer_one() -> None:
+    sampling = SimpleNamespace(stop_token_ids=None, ignore_eos=True, max_new_tokens=8.5, top_k=5, temperature=0.7)
+    stated = open_options(SimpleNamespace(sampling_params=sampling), adapter_settings(), adapter="", shape="chain")
+    assert stated["max_new_tokens"] == 9
