@@ -10,6 +10,7 @@ from draftd.client.mirror import Mirror
 from draftd.wire import CloseReason, DraftSync, Status, StepBatch
 
 CLOSES_PER_STEP = 256
+MOST_CLOSES = 4096  # that wait to go out, with their texts: while no drafter answers, an engine goes on closing
 
 Close = tuple[Mirror, CloseReason]
 
@@ -42,11 +43,16 @@ class Mirrors:
         return mirror
 
     def close(self, mirror: Mirror, reason: CloseReason) -> None:
-        """The close goes out with the next frame; if the drafter lacks something of the request, after a last sync."""
+        """The close goes out with the next frame; if the drafter lacks something of the request, after a last sync.
+
+        Of more than MOST_CLOSES the oldest never goes: the drafter gives such a request up by itself.
+        """
         mirror.closed = True
         del self._by_handle[mirror.handle]
         del self._handle_of[mirror.opening.request_id]
         self._closes.append((mirror, reason))
+        while len(self._closes) > MOST_CLOSES:
+            self._unsynced.discard(self._closes.popleft()[0])
 
     def find(self, handle: int, epoch: int) -> Mirror | None:
         """The open request of that handle and epoch."""

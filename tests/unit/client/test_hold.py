@@ -1,5 +1,6 @@
 """Openings and closes that are held: nothing is sent for them, the next step's message takes them along."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,13 @@ import pytest
 from draftd.client import AsyncClient, Namespace
 from draftd.client.client import ChannelClient
 from draftd.client.local import LocalChannel
+from draftd.client.mirror import Mirror
+from draftd.client.mirrors import CLOSES_PER_STEP, MOST_CLOSES
 from draftd.config import EngineSettings
 from draftd.engine import Engine
+from draftd.wire import CloseReason
 from tests.contract.serving import zmq_served
+from tests.unit.client.conversation import Conversation
 
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3]
 
@@ -56,6 +61,26 @@ async def test_an_async_client_holds_them_too(tmp_path: Path) -> None:
             assert engine.statistics().sessions == 1
             await client.check()
             assert engine.statistics().sessions == 0
+
+
+def test_of_closes_that_never_get_out_the_oldest_are_forgotten() -> None:
+    """An engine opens and closes on while no drafter answers."""
+    talk = Conversation()
+    before = _mirrors_alive()
+    for number in range(MOST_CLOSES + 3):
+        talk.core.mirrors.close(talk.open(f"r{number}"), CloseReason.FINISHED)
+    assert _mirrors_alive() - before == MOST_CLOSES
+    request = talk.open("open")
+    for _ in range(MOST_CLOSES // CLOSES_PER_STEP):
+        talk.step(request)
+    told = [sync.request_id for frame in talk.frames for sync in frame.step.sync if sync.request_id != "open"]
+    assert told == [f"r{number}" for number in range(3, MOST_CLOSES + 3)]
+    assert sum(len(frame.step.close.reason) for frame in talk.frames) == MOST_CLOSES
+
+
+def _mirrors_alive() -> int:
+    gc.collect()
+    return sum(type(thing) is Mirror for thing in gc.get_objects())
 
 
 def test_wait_and_hold_exclude_each_other() -> None:
