@@ -34,20 +34,20 @@ class HealthLog:
             count - earlier for count, earlier in zip(_unanswered(self._seen), _unanswered(before), strict=True)
         )
         without = late + unreachable + refused + off
-        refused_requests = self._seen.row_errors - before.row_errors
-        if without or refused_requests:
+        refusals = self._seen.row_errors - before.row_errors
+        if without or refusals:
             self._logger.warning(
                 "draftd: %d of %d steps without drafts (%d late, %d no connection, %d refused, %d not asked), "
-                "%d requests refused; last error: %s",
+                "%d refusals of single requests; last error: %s",
                 without,
                 without + self._seen.steps - before.steps,
                 late,
                 unreachable,
                 refused,
                 off,
-                refused_requests,
+                refusals,
                 health.last_error,
             )
         elif self._in_trouble:
             self._logger.info("draftd: drafts come again")
-        self._in_trouble = bool(without or refused_requests)
+        self._in_trouble = bool(without or refusals)

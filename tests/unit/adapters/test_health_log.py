@@ -7,6 +7,8 @@ import pytest
 
 from draftd.adapters.health_log import SECONDS_BETWEEN, HealthLog
 from draftd.client import Client
+from draftd.client.local import LocalClient
+from draftd.engine import Engine
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def test_steps_without_drafts_are_told_of_at_once_and_then_once_a_minute(
     (line,) = caplog.messages
     assert line == (
         "draftd: 1 of 1 steps without drafts (0 late, 1 no connection, 0 refused, 0 not asked), "
-        "0 requests refused; last error: no connection to the drafter"
+        "0 refusals of single requests; last error: no connection to the drafter"
     )
     log.look(SECONDS_BETWEEN)
     assert caplog.messages[1].startswith("draftd: 59 of 59 steps without drafts")
@@ -45,3 +47,31 @@ def test_that_it_is_over_is_told_once(client: Client, caplog: pytest.LogCaptureF
     for minute in (1, 2, 3):
         log.look(minute * SECONDS_BETWEEN)
     assert caplog.messages[1:] == ["draftd: drafts come again"]
+
+
+def test_refusals_of_single_requests_alone_are_trouble_and_counted(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    client = LocalClient(engine, vocabulary_size=100)
+    log = HealthLog(client, logging.getLogger("engine"))
+    requests = [client.open(name, [1, 2, token], hold=True) for name, token in [("a", 200), ("b", 300), ("c", 3)]]
+    client.step({request: [] for request in requests})  # refuses to open two of three, and then to draft for them
+    log.look(0.0)
+    (line,) = caplog.messages
+    assert line.startswith(
+        "draftd: 0 of 1 steps without drafts (0 late, 0 no connection, 0 refused, 0 not asked), "
+        "4 refusals of single requests; last error: "
+    )
+    assert "outside [0, 100)" in line
+    client.step({requests[2]: [1]})
+    log.look(SECONDS_BETWEEN)
+    assert caplog.messages[1:] == ["draftd: drafts come again"]
+
+
+def test_a_request_that_its_engine_could_not_open_is_told_of(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    client = LocalClient(engine)
+    log = HealthLog(client, logging.getLogger("engine"))
+    client.count_refused("open('r'): max_new_tokens is 9.5")
+    log.look(0.0)
+    assert caplog.messages[0].endswith("1 refusals of single requests; last error: open('r'): max_new_tokens is 9.5")
