@@ -52,7 +52,8 @@ class AdapterSettings(BaseSettings):
     )
     share: Literal["outputs", "group", "all", "none"] = Field(
         default="outputs",
-        description="What of a request others of the namespace may draft from; group: its output, those of its group.",
+        description="What of a request others of the namespace may draft from; group: its output, those of its group, "
+        "which vLLM and transformers can name; without one, as always in SGLang and llama-cpp-python, group is none.",
     )
     corpora: Literal["all"] | tuple[str, ...] = Field(
         default="all", description="Which of the namespace's corpora drafts come from; a list is written as JSON."
