@@ -8,12 +8,11 @@ import asyncio
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import FailFast, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,7 +25,7 @@ from draftd.ingest.post import owner, string_field
 from draftd.observe.readiness import Readiness
 from draftd.transport.http_answer import Answers, Shape, success
 from draftd.transport.http_body import small_body
-from draftd.transport.http_fields import Fields, parsed, token_ids
+from draftd.transport.http_fields import Fields, ListOf, parsed, token_ids
 from draftd.wire import Namespace, Reason, Status
 
 LONGEST_BODY = 4 << 20  # bytes
@@ -38,7 +37,7 @@ MOST_NAMESPACES = 64
 class Prefix(Fields):
     """What APIDrafter posts, and what the user has it add (its `template`)."""
 
-    prefix: Annotated[list[int], FailFast()]  # prompt and output; of wrong ones the first is told: no others are listed
+    prefix: ListOf[int]  # prompt and output
     request_id: int | str
     end_id: int | None = Field(lt=2**31 - 1)  # negative or null: none
     max_sequence_length: int = Field(ge=0)  # of prompt and output

@@ -27,7 +27,7 @@ from draftd.observe.readiness import Readiness
 from draftd.observe.words import counted
 from draftd.transport.http_answer import Answers, NotFound, Shape, success
 from draftd.transport.http_body import small_body
-from draftd.transport.http_fields import Fields, parsed, token_ids
+from draftd.transport.http_fields import Fields, ListOf, parsed, token_ids
 from draftd.wire import DraftSync, Preset, Reason
 from draftd.wire import Shape as DraftShape
 
@@ -48,12 +48,12 @@ class Question(Fields):
     adapter: str = ""
     tokenizer: str | None = None
     text: str | None = None
-    token_ids: list[int] | None = None
+    token_ids: ListOf[int] | None = None
     output_tokens: int | None = Field(default=None, ge=0)  # the last ones; not stated: one, if there is one
     group: str = ""
     history: bool = True
-    corpora: list[str] | None = None  # not stated: all
-    stop_ids: list[int] = Field(default=[])
+    corpora: ListOf[str] | None = None  # not stated: all
+    stop_ids: ListOf[int] = Field(default=[])
     shape: Literal["tree", "chain"] = "tree"
     max_nodes: int = Field(default=16, ge=1, lt=2**32)
     # Not stated: as the server is configured.

@@ -1,14 +1,17 @@
 """The fields of a JSON body, checked against a model; what is wrong names the field."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from draftd.ingest import IngestError
 from draftd.ingest.post import json_object, refuse_unknown_fields
+
+Item = TypeVar("Item")
+ListOf = Annotated[list[Item], Field(fail_fast=True)]  # else each wrong item is remembered, in a kilobyte
 
 
 class Fields(BaseModel):

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import threading
-import tracemalloc
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,9 @@ import pytest
 from draftd.client import Namespace
 from draftd.client.local import LocalClient
 from draftd.client.mirrors import CLOSES_PER_STEP
-from draftd.ingest import IngestError
 from draftd.transport import http_body, http_drafter
 from draftd.transport.http_app import Admin, admin_app
-from draftd.transport.http_drafter import LONGEST_BODY, Prefix
-from draftd.transport.http_fields import parsed
+from draftd.transport.http_drafter import LONGEST_BODY
 from draftd.transport.http_server import HttpServer
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.http.test_status import samples
@@ -317,17 +314,6 @@ async def test_a_body_that_can_not_be_meant(
     assert (answered, reply["success"], reply["draft_tokens"]) == (status, False, [])
     assert complaint in reply["message"]
     assert await draft(endpoint, TEXT, max_draft_len=2) == [4, 5], "nothing is left behind"
-
-
-def test_of_wrong_ids_the_first_alone_takes_memory() -> None:
-    body = json.dumps({"prefix": [""] * 20_000, "request_id": 7, "end_id": END, "max_sequence_length": 1000})
-    tracemalloc.start()
-    try:
-        with pytest.raises(IngestError, match=r"^prefix\.0: should be a valid integer$"):
-            parsed(body.encode(), Prefix)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20, "bytes, 50 for each id"
-    finally:
-        tracemalloc.stop()
 
 
 async def test_a_defect_is_not_the_callers(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
