@@ -111,12 +111,15 @@ def test_another_request_of_the_same_id_is_another(requests: SglangRequests, fra
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "while the first runs"])
-def test_of_two_requests_of_one_id_the_first_is_drafted_for(requests: SglangRequests, late: bool) -> None:
+def test_of_two_requests_of_one_id_the_first_is_drafted_for(
+    requests: SglangRequests, frames: list[Frame], late: bool
+) -> None:
     first, second, other = Request(), Request(output=[9]), Request("other")
     if late:
         requests.trees([first, other], [[], []])
     trees = requests.trees([first, second, other], [[], [4], []])
     assert trees.tokens.tolist() == [[3, 4, 5, 1], [4, 0, 0, 0], [3, 4, 5, 1]]
+    assert sum(closes for _, closes in sent(frames)) == 0
     first.over = True
     requests.finish("r")
     assert requests.trees([second, other], [[4], []]).tokens[:, 0].tolist() == [4, 3]
