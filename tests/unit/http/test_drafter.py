@@ -301,6 +301,8 @@ async def test_requests_at_once_are_taken_in_turns(endpoint: Endpoint, monkeypat
         ({"max_sequence_length": -1}, 400, "max_sequence_length: should be greater than or equal to 0"),
         ({"max_draft_len": 0}, 400, "max_draft_len: should be greater than or equal to 1"),
         ({"max_draft_length": 4}, 400, "field 'max_draft_length' is unknown; the nearest is 'max_draft_len'"),
+        ({"tenant" + "t" * 10**6: 1}, 400, f"field 'tenant{'t' * 30}... is unknown; the nearest is 'tenant'"),
+        ({"prefix": [2**31 - 1]}, 400, "token 0 of prompt and output is 2147483647"),
         ({"tenant": ""}, 400, "tenant is empty"),
         ({"tenant": "a\nb"}, 400, "tenant: 'a\\nb' has characters that can't be printed"),
         ({"model": 3}, 400, "model: should be a valid string"),
