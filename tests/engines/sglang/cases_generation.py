@@ -108,6 +108,25 @@ def test_draftd_is_killed_and_comes_again(
     assert list(long.output_ids) == decoded([1, 2, 3], len(long.output_ids))
 
 
+def test_what_users_choose_ends_no_step(arguments: ServerArgs, endpoint: ServerProcess) -> None:
+    """SGLang takes each of these."""
+
+    def target(text: list[int]) -> int:
+        return STOP if len(text) == 50 else rule(text)
+
+    engine = SglangEngine(arguments, overlap=True, target=target)
+    half, spelt_out = request("\ud800", [1, 2], 60), request(r"\ud800", [2, 3], 60)
+    between = request("between", [3, 4], 60.5)
+    half.lora_id = "\ud800"
+    batch = [half, spelt_out, between]
+    engine.admit(*batch)
+    engine.run()
+    for user in batch:
+        assert list(user.output_ids_through_stop) == [*decoded(user.origin_input_ids, 48), STOP]
+    until(lambda: figures(endpoint)["draftd_sessions"] == 0)
+    assert figures(endpoint)["draftd_spec_decode_num_accepted_tokens_total"] == engine.accepted > 0
+
+
 def test_output_ids_may_be_complete_already(arguments: ServerArgs, endpoint: ServerProcess) -> None:
     """Where a grammar or a prefill has the last results processed, the engine hands them over all the same."""
     engine = SglangEngine(arguments, overlap=True)

@@ -74,7 +74,7 @@ def start_up(directory: Path, *, rank: int = 0, ranks: int = 1) -> ServerArgs:
     return arguments
 
 
-def request(rid: str, prompt: Sequence[int], tokens: int, **sampling: Any) -> Req:
+def request(rid: str, prompt: Sequence[int], tokens: float, **sampling: Any) -> Req:
     """A greedy one."""
     parameters = SamplingParams(max_new_tokens=tokens, temperature=0.0, **sampling)
     parameters.normalize(None)
