@@ -1,13 +1,14 @@
 """What an adapter is told: where draftd is, whose text drafts come from, how long they may take."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
-    JsonConfigSettingsSource,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -15,6 +16,7 @@ from pydantic_settings import (
 
 from draftd.adapters.sendable import sendable
 from draftd.client import Client, Namespace
+from draftd.client.channel import grpc_target
 from draftd.client.opening import OpenOptions
 from draftd.config import ADAPTER_PREFIX, ConfigError, Settings, nearest
 
@@ -56,8 +58,24 @@ class AdapterSettings(BaseSettings):
         "which vLLM and transformers can name; without one, as always in SGLang and llama-cpp-python, group is none.",
     )
     corpora: Literal["all"] | tuple[str, ...] = Field(
-        default="all", description="Which of the namespace's corpora drafts come from; a list is written as JSON."
+        default="all",
+        description="Which of the namespace's corpora drafts come from; a list is written as JSON. Each has to be there: "
+        "with one that is not, requests get no drafts.",
     )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _endpoint_has_a_form(cls, endpoint: str) -> str:
+        grpc_target(endpoint)
+        return endpoint
+
+    @field_validator("tenant", "model", "tokenizer")
+    @classmethod
+    def _can_name_a_namespace(cls, name: str | None, field: ValidationInfo) -> str | None:
+        if name or field.field_name != "model":  # an empty model is the engine's
+            stated: dict[str, Any] = {str(field.field_name): name}
+            Namespace(**stated)
+        return name
 
     @classmethod
     def settings_customise_sources(
@@ -69,8 +87,7 @@ class AdapterSettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         del dotenv_settings, file_secret_settings
-        file = os.environ.get(FILE_VARIABLE)
-        return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, Path(file) if file else None)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _values_of_file())
 
     def options(self, *, adapter: str = "", group: str = "") -> OpenOptions:
         """What requests of that adapter and group state. With share="group", those without a group share nothing."""
@@ -97,21 +114,35 @@ def adapter_settings(**given: Any) -> AdapterSettings:
     for name in os.environ:
         if name.upper().startswith(ADAPTER_PREFIX) and name.upper() not in known:
             raise ConfigError(f"environment variable {name} is unknown; the nearest is {nearest(name.upper(), known)}")
-    file = os.environ.get(FILE_VARIABLE)
-    if file and not Path(file).is_file():
-        raise ConfigError(f"{FILE_VARIABLE}={file}: no such file")
     try:
         return AdapterSettings(**given)
     except ValidationError as error:
-        raise ConfigError("; ".join(_in_words(problem) for problem in error.errors())) from None
+        raise ConfigError("; ".join(dict.fromkeys(map(_in_words, error.errors())))) from None
     except SettingsError as error:
         raise ConfigError(f"environment variable of {ADAPTER_PREFIX}: {error}") from None
+
+
+def _values_of_file() -> dict[str, Any]:
+    """What the JSON file says; nothing where none is named. Raises ConfigError."""
+    file = os.environ.get(FILE_VARIABLE)
+    if not file:
+        return {}
+    try:
+        values = json.loads(Path(file).read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{FILE_VARIABLE}={file}: {error.strerror}") from None
     except ValueError as error:
         raise ConfigError(f"{FILE_VARIABLE}={file}: not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f'{FILE_VARIABLE}={file}: should be an object of options, such as {{"tenant": "acme"}}')
+    return values
 
 
 def _in_words(problem: Any) -> str:
-    name = ".".join(str(part) for part in problem["loc"][:1])
+    name = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
         return f"adapter option {name} is unknown; the nearest is {nearest(name, AdapterSettings.model_fields)}"
-    return f"adapter option {name}: {problem['msg'].removeprefix('Input ')}, not {problem['input']!r}"
+    message = problem["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    if name == "corpora":
+        message = 'should be all, or a list of names, in the environment as JSON: ["docs"]'
+    return f"adapter option {name}: {message}, not {problem['input']!r}"

@@ -57,7 +57,14 @@ def test_all_corpora_is_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
         ("DRAFTD_ADAPTER_TENNANT", "acme", "DRAFTD_ADAPTER_TENANT"),
         ("DRAFTD_ADAPTER_DEADLINE", "soon", "deadline"),
         ("DRAFTD_ADAPTER_DEADLINE", "0", "deadline"),
+        ("DRAFTD_ADAPTER_DEADLINE", "nan", "deadline"),
         ("DRAFTD_ADAPTER_SHARE", "everything", "share"),
+        ("DRAFTD_ADAPTER_ENDPOINT", "somewhere", "endpoint: .*ipc://PATH"),
+        ("DRAFTD_ADAPTER_ENDPOINT", "", "endpoint"),
+        ("DRAFTD_ADAPTER_TENANT", "", "tenant: .*empty"),
+        ("DRAFTD_ADAPTER_MODEL", "m\n", "model: .*printed"),
+        ("DRAFTD_ADAPTER_TOKENIZER", "", "tokenizer: .*empty"),
+        ("DRAFTD_ADAPTER_CORPORA", "docs", r"corpora: should be all, or a list of names.*, not .docs.$"),
         ("DRAFTD_ADAPTER_CONFIG", "/nowhere.json", "/nowhere.json"),
     ],
 )
@@ -67,7 +74,17 @@ def test_a_wrong_variable_is_named(variable: str, value: str, named: str, monkey
         adapter_settings()
 
 
-@pytest.mark.parametrize(("text", "named"), [("{", "adapter.json"), ('{"tennant": "acme"}', "nearest is tenant")])
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("{", "adapter.json: not JSON"),
+        ("", "adapter.json: not JSON"),
+        ("[]", "adapter.json: should be an object"),
+        ("3", "adapter.json: should be an object"),
+        ('{"tennant": "acme"}', "nearest is tenant"),
+        ('{"endpoint": "somewhere"}', "endpoint"),
+    ],
+)
 def test_a_wrong_file_is_named(text: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config_file(monkeypatch, tmp_path, text)
     with pytest.raises(ConfigError, match=named):
