@@ -59,8 +59,8 @@ class AdapterSettings(BaseSettings):
     )
     corpora: Literal["all"] | tuple[str, ...] = Field(
         default="all",
-        description="Which of the namespace's corpora drafts come from; a list is written as JSON. Each has to be there: "
-        "with one that is not, requests get no drafts.",
+        description="Which of the namespace's corpora drafts come from; a list is written as JSON. With one that "
+        "is not there, requests get no drafts.",
     )
 
     @field_validator("endpoint")
