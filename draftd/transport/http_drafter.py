@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, field_validator
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,12 +26,13 @@ from draftd.observe.readiness import Readiness
 from draftd.transport.http_answer import Answers, Shape, success
 from draftd.transport.http_body import small_body
 from draftd.transport.http_fields import Fields, ListOf, parsed, token_ids
-from draftd.wire import Namespace, Reason, Status
+from draftd.wire import LONGEST_LABEL, Namespace, Reason, Status
 
 LONGEST_BODY = 4 << 20  # bytes
 OVER_AFTER = 60.0  # seconds without a call after which a request counts as finished
 MOST_REQUESTS = 1024  # open ones of a namespace
 MOST_NAMESPACES = 64
+LONGEST_NAME = (LONGEST_LABEL - 1) // 2  # bytes, of a verifier or a request: both are one label, with a "/" between
 
 
 class Prefix(Fields):
@@ -47,6 +48,14 @@ class Prefix(Fields):
     model: str = "default"
     adapter: str = ""
     tokenizer: str | None = None
+
+    @field_validator("request_id", mode="before")
+    @classmethod
+    def _number_or_string(cls, value: object) -> object:
+        """Said here, for of a union pydantic names the first kind alone."""
+        if type(value) not in (int, str):
+            raise ValueError("should be an integer or a string")
+        return value
 
 
 class Drafter:
@@ -135,6 +144,14 @@ def _refusal(status: Status, problem: str) -> Exception:
 
 def _name(asked: Prefix) -> str:
     """The verifier's name has no "/" in it here, so that no two pairs are one. Raises IngestError."""
-    words = {"verifier": asked.verifier, "request_id": str(asked.request_id)}
-    verifier, request_id = (string_field(words, field, "") for field in words)
-    return f"{quote(verifier, safe='')}/{request_id}"
+    verifier = quote(_word("verifier", asked.verifier), safe="")
+    request_id = _word("request_id", str(asked.request_id))
+    for field, word in (("verifier", verifier), ("request_id", request_id)):
+        if len(word.encode()) > LONGEST_NAME:
+            raise IngestError(f"{field}: takes {len(word.encode())} bytes; give one of at most {LONGEST_NAME}")
+    return f"{verifier}/{request_id}"
+
+
+def _word(field: str, word: str) -> str:
+    """Raises IngestError for one that can't be printed."""
+    return string_field({field: word}, field, "")

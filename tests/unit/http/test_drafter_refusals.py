@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from draftd.transport.http_drafter import LONGEST_BODY
+from draftd.transport.http_drafter import LONGEST_BODY, LONGEST_NAME
 from tests.unit.http.conftest import Endpoint, Start
 from tests.unit.http.test_drafter import END, TEXT, draft, post
 
@@ -17,10 +17,14 @@ from tests.unit.http.test_drafter import END, TEXT, draft, post
         ({"prefix": [1, True]}, 400, "prefix.1: should be a valid integer"),
         ({"prefix": [1, -2]}, 400, "prefix: token 1 is -2, outside [0, 2147483648)"),
         ({"prefix": [1, 2**80]}, 400, "prefix"),
-        ({"request_id": None}, 400, "request_id"),
+        ({"request_id": None}, 400, "request_id: should be an integer or a string"),
+        ({"request_id": True}, 400, "request_id: should be an integer or a string"),
+        ({"request_id": "r" * 300}, 400, "request_id: takes 300 bytes; give one of at most 127"),
+        ({"request_id": 10**200}, 400, "request_id: takes 201 bytes; give one of at most 127"),
         ({"request_id": "a\nb"}, 400, "request_id: 'a\\nb' has characters that can't be printed"),
         ({"verifier": "\ud800"}, 400, "verifier: '\\ud800' has characters that can't be printed"),
-        ({"verifier": "v" * 300}, 400, "request"),
+        ({"verifier": "v" * 300}, 400, "verifier: takes 300 bytes; give one of at most 127"),
+        ({"verifier": "/" * 43}, 400, "verifier: takes 129 bytes; give one of at most 127"),
         ({"end_id": "eos"}, 400, "end_id: should be a valid integer"),
         ({"end_id": 2**31 - 1}, 400, "end_id: should be less than 2147483647"),
         ({"max_sequence_length": -1}, 400, "max_sequence_length: should be greater than or equal to 0"),
@@ -41,6 +45,11 @@ async def test_a_body_that_can_not_be_meant(
     assert (answered, reply["success"], reply["draft_tokens"]) == (status, False, [])
     assert complaint in reply["message"]
     assert await draft(endpoint, TEXT, max_draft_len=2) == [4, 5], "nothing is left behind"
+
+
+async def test_names_as_long_as_they_may_be(endpoint: Endpoint) -> None:
+    status, reply = await post(endpoint.http, prefix=TEXT, request_id="r" * LONGEST_NAME, verifier="v" * LONGEST_NAME)
+    assert (status, reply["success"]) == (200, True)
 
 
 async def test_a_defect_is_not_the_callers(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
