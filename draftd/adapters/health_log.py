@@ -4,6 +4,7 @@ import logging
 from operator import attrgetter
 
 from draftd.client.client import ChannelClient
+from draftd.client.health import Health
 
 SECONDS_BETWEEN = 60.0
 
@@ -38,7 +39,7 @@ class HealthLog:
         if without or refusals:
             self._logger.warning(
                 "draftd: %d of %d steps without drafts (%d late, %d no connection, %d refused, %d not asked), "
-                "%d refusals of single requests; last error: %s",
+                "%d refusals of single requests; %s",
                 without,
                 without + self._seen.steps - before.steps,
                 late,
@@ -46,8 +47,15 @@ class HealthLog:
                 refused,
                 off,
                 refusals,
-                health.last_error,
+                _latest(health, is_refusal=bool(refused or refusals)),
             )
         elif self._in_trouble:
             self._logger.info("draftd: drafts come again")
         self._in_trouble = bool(without or refusals)
+
+
+def _latest(health: Health, *, is_refusal: bool) -> str:
+    """A refusal stays named beside the failures that came after it: they don't tell its cause."""
+    error = f"last error: {health.last_error}"
+    is_hidden = is_refusal and health.last_refusal not in ("", health.last_error)
+    return f"last refusal: {health.last_refusal}; {error}" if is_hidden else error

@@ -142,7 +142,7 @@ class ChannelClient(Closing):
         """`health()` tells of a request that could not be opened, for an engine that goes on without its drafts."""
         with self._line.guard:
             self._core.standing.counters.row_errors += 1
-            self._core.standing.last_error = problem
+            self._core.standing.refused(problem)
 
     def check(self, deadline: float = 1.0) -> Health:
         """Ask the drafter for a sign of life, waiting up to `deadline` seconds, also while the breaker is open."""

@@ -169,7 +169,7 @@ class ClientCore:
         self.standing.counters.syncs += len(synced)
         for mirror in too_long:
             self.standing.counters.row_errors += 1
-            self.standing.last_error = (
+            self.standing.refused(
                 f"request {mirror.opening.request_id!r}: LIMIT_EXCEEDED: to open it takes {mirror.sync_bytes} bytes; "
                 f"the drafter takes {limits.payload_bytes} (engine.max_frame_bytes is {limits.frame_bytes})"
             )

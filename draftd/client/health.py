@@ -27,7 +27,8 @@ class Health:
     circuit breaker is open) or "closed"."""
 
     state: str
-    last_error: str  # empty: none so far
+    last_error: str  # of any kind; empty: none so far
+    last_refusal: str  # of a request or a whole step; empty: none so far
     drafter_version: str  # empty: no drafter known
     drafter_incarnation: int | None
     tokenizer: str | None  # fingerprint that this client states; None: none

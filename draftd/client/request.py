@@ -50,7 +50,7 @@ class OpenedRequest:
 
     @property
     def refused(self) -> Status:
-        """Why the drafter does not serve this request; OK as far as it does. `health().last_error` has the words."""
+        """Why the drafter does not serve this request; OK as far as it does. `health().last_refusal` has the words."""
         return self.mirror.refused
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ class Standing:
         self.counters = Counters()
         self.drafter: HelloReply | None = None  # None: nothing heard, or it does not know us any more
         self.last_error = ""
+        self.last_refusal = ""
 
     def may_ask(self, now: float) -> bool:
         """False while the circuit breaker is open, but for its probes."""
@@ -38,6 +39,10 @@ class Standing:
         elif answer == Reason.UNREACHABLE:
             self.counters.unreachable += 1
             self.last_error = "no connection to the drafter"
+
+    def refused(self, problem: str) -> None:
+        """A request or a whole step was not taken."""
+        self.last_refusal = self.last_error = problem
 
     def introduced(self, drafter: HelloReply) -> None:
         """The drafter said who it is. Another tokenizer than ours means that it will refuse our requests."""
@@ -63,6 +68,7 @@ class Standing:
         return Health(
             state=state,
             last_error=self.last_error,
+            last_refusal=self.last_refusal,
             drafter_version=self.drafter.version if self.drafter else "",
             drafter_incarnation=self.drafter.incarnation if self.drafter else None,
             tokenizer=self._namespace.tokenizer,

@@ -109,7 +109,7 @@ class UnderWay:
                 if reply.step > mirror.synced_in and mirror.refused == Status.OK:
                     self.mirrors.need_sync([mirror])
                 continue
-            self.standing.last_error = f"request {mirror.opening.request_id!r}: {_describe(error)}"
+            self.standing.refused(f"request {mirror.opening.request_id!r}: {_describe(error)}")
             if error.status == Status.INVALID_TOKEN and mirror in unanswered.mirrors and mirror.handle not in missing:
                 # The drafter took nothing of that commit; neither do we.
                 mirror.cut(unanswered.starts[unanswered.mirrors.index(mirror)])
@@ -126,7 +126,7 @@ class UnderWay:
             if unanswered is not None:
                 self.mirrors.put_back(unanswered.closes)
         else:
-            self.standing.last_error = _describe(error)
+            self.standing.refused(_describe(error))
         if unanswered is None:
             return None
         self._lost(unanswered)

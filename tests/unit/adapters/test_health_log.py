@@ -7,7 +7,7 @@ import pytest
 
 from draftd.adapters.health_log import SECONDS_BETWEEN, HealthLog
 from draftd.client import Client
-from draftd.client.local import LocalClient
+from draftd.client.local import LocalChannel, LocalClient
 from draftd.engine import Engine
 
 
@@ -73,5 +73,24 @@ def test_a_request_that_its_engine_could_not_open_is_told_of(engine: Engine, cap
     client = LocalClient(engine)
     log = HealthLog(client, logging.getLogger("engine"))
     client.count_refused("open('r'): max_new_tokens is 9.5")
+    assert client.health().last_refusal == "open('r'): max_new_tokens is 9.5"
     log.look(0.0)
     assert caplog.messages[0].endswith("1 refusals of single requests; last error: open('r'): max_new_tokens is 9.5")
+
+
+def test_a_refusal_is_named_beside_a_failure_that_came_after_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = LocalClient(engine)
+    log = HealthLog(client, logging.getLogger("engine"))
+    request = client.open("r", [1, 2, 3], hold=True, group="g" * 300)
+    client.step({request: [4]})
+    monkeypatch.setattr(LocalChannel, "send", lambda *_: False)
+    client.step({request: [5]})
+    log.look(0.0)
+    client.step({request: [6]})
+    log.look(SECONDS_BETWEEN)
+    first, second = caplog.messages
+    assert "; last refusal: request 'r': INVALID_ARGUMENT: " in first
+    assert "is longer than 256 bytes; last error: no connection to the drafter" in first
+    assert "last refusal" not in second, "it is of a minute before"

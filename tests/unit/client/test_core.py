@@ -229,7 +229,7 @@ def test_a_whole_step_that_is_refused_is_told_again_later(talk: Conversation) ->
     talk.deliver = broken
     (draft,) = talk.step(mirror, tokens=[4])
     assert (draft.reason, draft.status) == (Reason.REFUSED, Status.INTERNAL)
-    assert talk.core.standing.last_error == "INTERNAL: a defect"
+    assert talk.core.standing.last_error == talk.core.standing.last_refusal == "INTERNAL: a defect"
     talk.deliver = on_time
     talk.sent()
     (draft,) = talk.step(mirror, tokens=[5])

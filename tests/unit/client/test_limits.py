@@ -35,7 +35,7 @@ def test_an_opening_that_no_frame_takes_is_refused_alone(talk: Conversation, can
     for token in [5, 1, 2] if cannot_be_read else [4, 5, 1]:
         assert [(draft.reason, draft.status) for draft in talk.step(good, big, tokens=[token])] == [SERVED, REFUSED]
     assert big.refused == Status.LIMIT_EXCEEDED
-    assert "request 'big': LIMIT_EXCEEDED" in talk.core.standing.last_error
+    assert "request 'big': LIMIT_EXCEEDED" in talk.core.standing.last_refusal
     assert f"engine.max_frame_bytes is {FRAME_BYTES}" in talk.core.standing.last_error
 
 
