@@ -26,7 +26,7 @@ def token_column(tokens: Sequence[int]) -> bytes:
     """
     try:
         return struct.pack(f"<{len(tokens)}i", *tokens)
-    except struct.error:
+    except (struct.error, TypeError):  # numpy's arrays raise the latter
         return struct.pack(f"<{len(tokens)}i", *map(_narrow, tokens))
 
 
@@ -34,7 +34,8 @@ def _narrow(token: int) -> int:
     try:
         return token if 0 <= index(token) < 2**31 else INVALID_TOKEN_ID
     except TypeError:
-        raise ValueError(f"token ids are integers, not {token!r}") from None
+        shown = repr(token)[:40].splitlines()[0]
+        raise ValueError(f"token ids are integers, not {shown}; give a row of token ids") from None
 
 
 def prompt_column(tokens: ArrayLike) -> bytes:

@@ -40,17 +40,22 @@ class PrefixRequests:
         """What may follow each text, all of it committed (prompt and output), in one message.
 
         `verified` says how much of the latest drafts went through the target (see Request.commit), `options` what a
-        request states when it opens. The first text of an id is its prompt. Raises ValueError for what is no row of
-        integers, before anything has changed.
+        request states when it opens. The first text of an id is its prompt. A token id that is negative or outside the
+        vocabulary is refused by the drafter: that row's draft is empty, its reason REFUSED; the others get theirs.
+        Raises ValueError for what is no row of integers and for a `verified` id without a text, before anything has
+        changed.
         """
         rows = {request_id: _row(request_id, text) for request_id, text in texts.items()}
+        for request_id in verified or ():
+            if request_id not in rows:
+                raise ValueError(
+                    f"verified has request {request_id!r}, which is not among the texts; give its text too"
+                )
         commits: dict[Request, list[int]] = {}
         for request_id, text in rows.items():
             request, tokens = self._request(request_id, text, options.get(request_id, OpenOptions()))
             commits[request] = tokens
-        said = {
-            self._requests[request_id]: nodes for request_id, nodes in (verified or {}).items() if request_id in rows
-        }
+        said = {self._requests[request_id]: nodes for request_id, nodes in (verified or {}).items()}
         drafts = dict(zip(rows, self._client.step(commits, max_nodes=max_nodes, verified=said).values(), strict=True))
         while len(self._requests) > self._most:
             self.close(next(iter(self._requests)))

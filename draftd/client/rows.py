@@ -73,7 +73,7 @@ class RowColumns:
 class Rows:
     """What a step says of its requests: one row per mirror.
 
-    Raises ValueError when a token is no integer, before anything has changed.
+    Raises ValueError for tokens that are no row of integers, before anything has changed.
     """
 
     __slots__ = ("column", "mirrors", "tokens", "verified")
@@ -89,7 +89,10 @@ class Rows:
         self.verified = verified  # None: every node of every row
         flat: list[int] = []
         for row in tokens:
-            flat.extend(row)
+            try:
+                flat.extend(row)
+            except TypeError:
+                raise ValueError(f"the tokens of a request are {row!r}; give a row of token ids") from None
         self.column = token_column(flat)
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 NONE = -1  # instead of a node's number
 PADDING_TOKEN = 0  # an id that every vocabulary has
@@ -150,21 +150,24 @@ def legal_nodes(tree: Nodes, allows: Callable[[Sequence[int]], bool]) -> NDArray
     return np.array(legal, np.bool_)
 
 
-def kept_nodes(tree: RatedNodes, keep: NDArray[np.bool_]) -> DraftTree:
+def kept_nodes(tree: RatedNodes, keep: ArrayLike) -> DraftTree:
     """The tree of the nodes where `keep`, bool[n], is set, in their order.
 
-    Raises ValueError for a node that stays without its parent.
+    Raises ValueError for another number of flags than nodes, and for a node that stays without its parent.
     """
-    parents = tree.parents[keep]
-    is_orphan = (parents >= 0) & ~keep[parents]
+    kept = np.asarray(keep, np.bool_)
+    if kept.shape != tree.tokens.shape:
+        raise ValueError(f"{kept.size} flags for a tree of {len(tree.tokens)} nodes; give a row of one flag per node")
+    parents = tree.parents[kept]
+    is_orphan = (parents >= 0) & ~kept[parents]
     if is_orphan.any():
-        orphan = int(np.flatnonzero(keep)[is_orphan][0])
+        orphan = int(np.flatnonzero(kept)[is_orphan][0])
         raise ValueError(
             f"node {orphan} is kept without its parent {tree.parents[orphan]}; leave out both, or keep both"
         )
-    new_number = np.cumsum(keep) - 1
+    new_number = np.cumsum(kept) - 1
     renumbered = np.where(parents >= 0, new_number[parents], NONE).astype(np.int16)
-    return DraftTree(tree.tokens[keep], renumbered, tree.survival[keep])
+    return DraftTree(tree.tokens[kept], renumbered, tree.survival[kept])
 
 
 def _numbers(parents: NDArray[np.int64]) -> NDArray[np.int64]:

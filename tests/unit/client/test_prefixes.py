@@ -90,7 +90,7 @@ def test_a_step_of_many_is_one_message(requests: PrefixRequests, client: LocalCl
 
 def test_what_was_verified_is_counted(requests: PrefixRequests, engine: Engine) -> None:
     requests.drafts({"r": TEXT}, 3)
-    requests.drafts({"r": [*TEXT, 4, 9]}, 3, verified={"r": 1, "unknown": 2})
+    requests.drafts({"r": [*TEXT, 4, 9]}, 3, verified={"r": 1})
     figures = engine.statistics()
     assert (figures.draft_tokens, figures.accepted_tokens) == (1, 1)
 
@@ -121,6 +121,8 @@ def test_closing_what_is_not_open_does_nothing(requests: PrefixRequests) -> None
 def test_text_that_cannot_be_meant_is_refused_before_anything_changes(requests: PrefixRequests) -> None:
     with pytest.raises(ValueError, match=r"text of request 'b' is 1 dimensions of <U1; give a row of token ids"):
         requests.drafts({"a": TEXT, "b": ["x"]})
+    with pytest.raises(ValueError, match="verified has request 'zz', which is not among the texts; give its text too"):
+        requests.drafts({"a": TEXT}, verified={"zz": 1})
     assert repr(requests) == "PrefixRequests(0 open, at most 1024)"
     with pytest.raises(ValueError, match="most is 0; keep at least 1 request open"):
         PrefixRequests(LocalClient(Engine(EngineSettings())), most=0)
@@ -128,9 +130,9 @@ def test_text_that_cannot_be_meant_is_refused_before_anything_changes(requests: 
 
 def test_an_id_outside_the_vocabulary_is_refused_and_only_that_row(engine: Engine) -> None:
     requests = PrefixRequests(LocalClient(engine, vocabulary_size=100))
-    drafts = requests.drafts({"good": TEXT, "bad": [1, 2, 2**40, 1, 2]}, 1)
+    drafts = requests.drafts({"good": TEXT, "bad": [1, 2, 2**40, 1, 2], "negative": [1, 2, -1, 1, 2]}, 1)
     assert drafts["good"].tokens.tolist() == [4]
-    assert drafts["bad"].reason == Reason.REFUSED
+    assert drafts["bad"].reason == drafts["negative"].reason == Reason.REFUSED
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.lists(st.integers(1, 3), max_size=4)), min_size=1, max_size=8))

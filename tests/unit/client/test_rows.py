@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,13 @@ def test_a_wish_may_come_from_numpy() -> None:
     assert Wish(np.int64(8), np.uint16(9)) == Wish(8, 9)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"max_nodes is 1.5; give a whole number"):
         Wish(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tokens", [np.array([[7]]), np.zeros((3, 3, 3), int), np.array(7), 7, None, [[7]], [1.5]])
+def test_tokens_that_are_no_row_of_ids_are_an_error_of_one_line(tokens: Any) -> None:
+    with pytest.raises(ValueError, match=r"; give a row of token ids$") as error:
+        Rows([], [[1, 2], tokens])
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("verified", [-3, 2**31, 1.5])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from draftd.client.local import LocalClient
 from draftd.client.trees import (
@@ -162,6 +163,17 @@ def test_a_grammar_takes_refused_nodes_with_all_below_and_no_other(tree: DraftTr
 def test_a_child_is_not_kept_without_its_parent() -> None:
     with pytest.raises(ValueError, match="node 1 is kept without its parent 0"):
         kept_nodes(BRANCHING, np.array([False, True, True, False, True]))
+
+
+def test_flags_may_be_a_list() -> None:
+    assert kept_nodes(BRANCHING, [True] * 5).tokens.tolist() == BRANCHING.tokens.tolist()
+    assert kept_nodes(BRANCHING, [True, False, True, False, False]).tokens.tolist() == [7, 9]
+
+
+@pytest.mark.parametrize("flags", [[True] * 3, [], [[True] * 5], np.ones(6, np.bool_)])
+def test_flags_are_as_many_as_nodes(flags: ArrayLike) -> None:
+    with pytest.raises(ValueError, match=f"^{np.size(flags)} flags for a tree of 5 nodes; give a row of one flag per"):
+        kept_nodes(BRANCHING, flags)
 
 
 def test_what_a_grammar_cut_of_a_real_draft_counts_for_nothing_and_the_free_request_is_untouched() -> None:
