@@ -115,6 +115,7 @@ def demo(
             run(quick=quick)
         else:
             require_packages()
+            typer.echo("loading SmolLM2-135M-Instruct ...")  # at once: to import torch alone takes seconds
             from draftd.demo.generation import generate
 
             generate(quick=quick)

@@ -52,8 +52,8 @@ def generate(*, quick: bool = False) -> None:
     nothing is left running."""
     console = report_console()
     with interruptible():
-        # What loading says on standard error is progress, which the status shows better.
-        with console.status("loading SmolLM2-135M-Instruct"), redirect_stderr(io.StringIO()):
+        # What loading says on standard error is progress, of which the command's first line has told.
+        with redirect_stderr(io.StringIO()):
             model, tokenizer = load_smollm2()
         prompts = [_as_chat(tokenizer, prompt) for prompt in PROMPTS]
         most_tokens = QUICK_TOKENS if quick else TOKENS

@@ -38,3 +38,13 @@ def test_it_shows_accepted_tokens_in_colour_and_the_figures() -> None:
     assert per_pass == round(tokens / passes, 2)
     assert figures(shown, "no drafts") == (tokens, tokens, 1.0, 0, 0)
     assert "The text is the same without drafts, token for token." in shown
+
+
+def test_it_says_at_once_that_it_loads() -> None:
+    command = [sys.executable, "-m", "draftd", "demo", "--quick", "--model", "smollm2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:
+        assert demo.stdout is not None
+        first_line = demo.stdout.readline()
+        demo.terminate()
+        rest = demo.stdout.read()
+    assert (first_line, rest) == ("loading SmolLM2-135M-Instruct ...\n", "")
