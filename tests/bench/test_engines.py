@@ -162,7 +162,7 @@ def test_an_engines_environment_that_is_not_there_is_named(capsys: pytest.Captur
     with pytest.raises(SystemExit) as end:
         engines.main(["--python", "/nowhere/python"])
     assert end.value.code == 2
-    assert "/nowhere/python is not there; make it with `make test-engines`" in capsys.readouterr().err
+    assert "/nowhere/python is not there; make it with `make engines`" in capsys.readouterr().err
 
 
 @pytest.fixture
