@@ -100,8 +100,11 @@ class AdapterSettings(BaseSettings):
         )
 
     def connect(self, model: str, *, verifier: str, vocabulary_size: int) -> Client:
-        """A client for an engine that serves `model` (if the settings name no other)."""
-        namespace = Namespace(tenant=self.tenant, model=self.model or model, tokenizer=self.tokenizer)
+        """A client for an engine that serves `model` (if the settings name no other). Raises ConfigError without."""
+        name = self.model or model
+        if not name:
+            raise ConfigError(f"the model has no name of its own; give one with model= or {ADAPTER_PREFIX}MODEL")
+        namespace = Namespace(tenant=self.tenant, model=name, tokenizer=self.tokenizer)
         return Client(
             self.endpoint, namespace, verifier=verifier, deadline=self.deadline, vocabulary_size=vocabulary_size
         )

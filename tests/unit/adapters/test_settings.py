@@ -104,6 +104,11 @@ def test_the_engine_names_the_model_unless_the_settings_do() -> None:
             assert client.namespace == Namespace(tenant="acme", model=used, tokenizer="abc")
 
 
+def test_a_model_without_a_name_is_told_how_to_get_one() -> None:
+    with pytest.raises(ConfigError, match="no name of its own; give one with model= or DRAFTD_ADAPTER_MODEL"):
+        AdapterSettings().connect("", verifier="test", vocabulary_size=10)
+
+
 @pytest.mark.parametrize("deadline", [0.001, 0.25])
 def test_the_client_waits_as_long_as_the_settings_say(deadline: float) -> None:
     with AdapterSettings(deadline=deadline).connect("m", verifier="test", vocabulary_size=10) as client:
