@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
 
 from draftd.adapters.ragged_cache import RaggedCache
 
@@ -74,6 +75,16 @@ class RaggedBatch:
         self.sequences = input_ids.new_full((len(input_ids), longest), padding_id)
         self.sequences[:, : input_ids.shape[1]] = input_ids
         self.rows = [self._row(place, input_ids[place], mask[place].bool()) for place in range(len(input_ids))]
+
+    @property
+    def cache(self) -> Cache | None:
+        """What `generate` returns: keys and values of all but the last token of each sequence.
+
+        None where rows have ended at different places, and so lie elsewhere in the cache than in `sequences`.
+        """
+        (length, *others) = {row.length for row in self.rows}
+        cache = self._cache.cache
+        return None if others or cache.get_seq_length() != length - 1 else cache
 
     def forward(self, chains: Sequence[Sequence[int]]) -> Tensor:
         """One pass of the model over what is pending and a chain for each row.

@@ -64,7 +64,8 @@ class EngineRequests:
     @property
     def figures(self) -> Figures:
         """Of all adapters together."""
-        return Figures(*map(sum, zip(*map(astuple, self.figures_of.values()), strict=True)))
+        counted = list(self.figures_of.values())  # at once: who looks may be another thread
+        return Figures(*map(sum, zip(*map(astuple, counted), strict=True)))
 
     def __contains__(self, request_id: str) -> bool:
         return request_id in self._known or request_id in self._refused
@@ -74,8 +75,12 @@ class EngineRequests:
 
     def keep(self, request_ids: Collection[str]) -> None:
         """Closes the requests that are not among these; the next message says so."""
-        self._refused = {request_id for request_id in self._refused if request_id in request_ids}
-        for request_id in self._known.keys() - request_ids:
+        self.drop((self._known.keys() - request_ids) | self._refused.difference(request_ids))
+
+    def drop(self, request_ids: Collection[str]) -> None:
+        """Closes these, as far as they are open; the next message says so."""
+        self._refused.difference_update(request_ids)
+        for request_id in self._known.keys() & request_ids:
             self.client.close_request(self._known.pop(request_id).request, hold=True)
 
     def step(self, rows: Sequence[EngineRow]) -> list[Draft]:

@@ -5,6 +5,7 @@ place, and a draft is kept as far as it is what was drawn: the distribution of o
 """
 
 import secrets
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,12 +23,12 @@ from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.settings import adapter_settings
 from draftd.adapters.stop_ids import token_ids_among
 from draftd.adapters.transformers_choice import TokenChoice
-from draftd.adapters.transformers_limits import refuse_unsupported
+from draftd.adapters.transformers_limits import BASE_MODEL, refuse_mistaken, refuse_unsupported
 from draftd.client.closing import Closing
 from draftd.client.opening import OpenOptions
+from draftd.client.rows import Wish
 
 GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later it is welcome, too
-BASE_MODEL = "__base__"  # what peft calls a row without LoRA weights
 
 logger = logging.get_logger("transformers.draftd")
 
@@ -35,23 +36,23 @@ logger = logging.get_logger("transformers.draftd")
 class DraftdDecoding(Closing):
     """A decoding method for `generate`, with drafts of at most `max_nodes` tokens for each row and step.
 
-    One serves any number of calls, one after the other. Nothing that draftd does, or does not do, stops them: without a
-    draft a row is decoded as ever. `settings` are those of draftd.adapters.settings; the name of the model is, if they
-    give none, where it was loaded from. `requests` counts what became of the drafts.
+    One serves any number of calls. Threads may share it; they take turns at draftd. Nothing that draftd does, or does
+    not do, stops them: without a draft a row is decoded as ever. `settings` are those of draftd.adapters.settings; the
+    name of the model is, if they give none, where it was loaded from. `requests` counts what became of the drafts.
     """
 
     def __init__(self, model: PreTrainedModel, /, max_nodes: int = 8, **settings: Any) -> None:
-        """Raises ConfigError for settings that can't be used, ValueError for drafts without tokens."""
-        if max_nodes < 1:
+        """Raises ConfigError for settings that can't be used, ValueError for a `max_nodes` that can't be meant."""
+        self._max_nodes = Wish(max_nodes).max_nodes
+        if self._max_nodes < 1:
             raise ValueError(f"max_nodes is {max_nodes}; draft at least 1 token")
-        self._max_nodes = max_nodes
         self._settings = adapter_settings(**settings)
+        self._vocabulary_size = _vocabulary_size(model)
         self.client = self._settings.connect(
-            model.config.name_or_path,
-            verifier="transformers",
-            vocabulary_size=model.config.get_text_config(decoder=True).vocab_size,
+            model.config.name_or_path, verifier="transformers", vocabulary_size=self._vocabulary_size
         )
         self.requests = EngineRequests(self.client)
+        self._turn = threading.Lock()  # for the requests, which are no thread's
         self.client.check(GREETING_SECONDS)
         self._health_log = HealthLog(self.client, logger)  # after the greeting, which is no step
         self._life = secrets.token_hex(4)
@@ -71,13 +72,17 @@ class DraftdDecoding(Closing):
         """What `generate` calls: int64[rows, n], as its own methods return it.
 
         Two more arguments of `generate` come here. `adapters` names the LoRA weights of each row where they differ, as
-        peft's `adapter_names` does; rows of different ones share no text. `group`: see OpenOptions. Raises ValueError
-        for what this method can't do.
+        peft's `adapter_names` does; rows of different ones share no text. `group`: see OpenOptions. Raises TypeError
+        or ValueError for arguments that can't be meant, ValueError for what this method can't do.
         """
+        refuse_mistaken(len(input_ids), adapters, group)
         refuse_unsupported(model, input_ids, logits_processor, generation_config, model_inputs)
-        names = [_active_adapter(model)] * len(input_ids) if adapters is None else list(adapters)
-        if len(names) != len(input_ids):
-            raise ValueError(f"adapters names the weights of {len(names)} rows; the batch has {len(input_ids)}")
+        if _vocabulary_size(model) != self._vocabulary_size:
+            raise ValueError(
+                f"the model has {_vocabulary_size(model)} tokens, that of this DraftdDecoding {self._vocabulary_size}; "
+                "make one for each model"
+            )
+        names = [_active_adapter(model)] * len(input_ids) if adapters is None else adapters
         padding_id = generation_config.pad_token_id
         if padding_id is None:  # as generate does
             padding_id = next(iter(_end_ids(generation_config)), 0)
@@ -95,11 +100,12 @@ class DraftdDecoding(Closing):
                 batch.advance([choice.extend(*it) for it in zip(batch.rows, chains, logits, strict=True)])
                 self._finish(requests)
         finally:
-            self.requests.keep(())  # what an exception left open
+            with self._turn:
+                self.requests.drop([request.request_id for request in requests])  # what an exception left open
         sequences = batch.sequences[:, : max(row.length for row in batch.rows)]
-        return (
-            GenerateDecoderOnlyOutput(sequences=sequences) if generation_config.return_dict_in_generate else sequences
-        )
+        if not generation_config.return_dict_in_generate:
+            return sequences
+        return GenerateDecoderOnlyOutput(sequences=sequences, past_key_values=batch.cache)
 
     def close(self) -> None:
         """Closes the connection to draftd."""
@@ -121,17 +127,17 @@ class DraftdDecoding(Closing):
         """A draft for each row, none for those that have ended; one message to draftd."""
         running = [request for request in requests if request.row.running]
         rows = [request.stated(min(self._max_nodes, longest - request.row.length - 1)) for request in running]
-        drafts = {
-            request.request_id: draft.tokens.tolist()
-            for request, draft in zip(running, self.requests.step(rows), strict=True)
-        }
-        self._health_log.look(time.monotonic())
+        with self._turn:
+            answer = self.requests.step(rows)
+            self._health_log.look(time.monotonic())
+        drafts = {request.request_id: draft.tokens.tolist() for request, draft in zip(running, answer, strict=True)}
         return [drafts.get(request.request_id, []) for request in requests]
 
     def _finish(self, requests: Sequence["_Request"]) -> None:
-        for request in requests:
-            if not request.row.running and request.request_id in self.requests:
-                self.requests.finish(request.stated(0))
+        with self._turn:
+            for request in requests:
+                if not request.row.running and request.request_id in self.requests:
+                    self.requests.finish(request.stated(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,10 @@ class _Request:
 
     def stated(self, max_nodes: int) -> EngineRow:
         return EngineRow(self.request_id, self.row.committed, self.row.prompt_length, max_nodes, options=self.options)
+
+
+def _vocabulary_size(model: PreTrainedModel) -> int:
+    return int(model.config.get_text_config(decoder=True).vocab_size)
 
 
 def _end_ids(config: GenerationConfig) -> list[int]:

@@ -1,5 +1,7 @@
 """What transformers' `generate` can be asked for and DraftdDecoding can't do."""
 
+import reprlib
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
@@ -13,6 +15,7 @@ from transformers.generation import (
     UnbatchedClassifierFreeGuidanceLogitsProcessor,
 )
 
+BASE_MODEL = "__base__"  # what peft calls a row without LoRA weights
 UNSUPPORTED_OUTPUTS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 UNSUPPORTED_INPUTS = ("inputs_embeds", "token_type_ids", "mm_token_type_ids", "encoder_outputs")
 # They know their rows by place, or hold something of each; here they are called with one row at a time.
@@ -22,6 +25,23 @@ OF_THE_WHOLE_BATCH = {
     "prefix_allowed_tokens_fn": PrefixConstrainedLogitsProcessor,
     "SynthID's watermarking_config": SynthIDTextWatermarkLogitsProcessor,
 }
+
+
+def refuse_mistaken(rows: int, adapters: Any, group: Any) -> None:
+    """Raises TypeError or ValueError for arguments that can't be meant."""
+    if not rows:
+        raise ValueError("input_ids has no rows; give at least one")
+    if not isinstance(group, str):
+        raise TypeError(f"group is {reprlib.repr(group)}; name it by a string, or leave it out")
+    if adapters is None:
+        return
+    listed = isinstance(adapters, Sequence) and not isinstance(adapters, str)
+    if not listed or not all(isinstance(name, str) for name in adapters):
+        raise TypeError(
+            f"adapters is {reprlib.repr(adapters)}; give a list with a name for each row, {BASE_MODEL!r} for no weights"
+        )
+    if len(adapters) != rows:
+        raise ValueError(f"adapters names the weights of {len(adapters)} rows; the batch has {rows}")
 
 
 def refuse_unsupported(

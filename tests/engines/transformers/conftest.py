@@ -1,16 +1,33 @@
-"""The model as transformers runs it, and batches for it."""
+"""The model as transformers runs it, batches for it, and a tiny random one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, PreTrainedModel
+
+from draftd.adapters.transformers import DraftdDecoding
+from tests.faults.process import ServerProcess
 
 PADDING = 2  # an id of the model's vocabulary
 NEW_TOKENS = 48
 PROMPT_LENGTHS = (200, 96, 256, 128)  # tokens
+SHAPE: dict[str, Any] = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "initializer_range": 0.6,  # so that its distributions are far from even
+    "bos_token_id": None,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+}
+DOUBLING = [3, 3, 4, 4, 3, 3, 4, 4, 5, 5]
+REPEATING = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2]
 
 Inputs = dict[str, Tensor]
 
@@ -50,3 +67,20 @@ def undrafted(model: PreTrainedModel, inputs: Callable[[int], Inputs]) -> Callab
         return said[rows]
 
     return generated
+
+
+def random_model(config: LlamaConfig | MistralConfig) -> PreTrainedModel:
+    torch.manual_seed(5)
+    return AutoModelForCausalLM.from_config(config).eval()
+
+
+@pytest.fixture(scope="session")
+def small() -> PreTrainedModel:
+    return random_model(LlamaConfig(vocab_size=6, **SHAPE))
+
+
+@pytest.fixture
+def decoding(small: PreTrainedModel, server: ServerProcess) -> Iterator[DraftdDecoding]:
+    """For the tiny model; tests of the real one have their own."""
+    with DraftdDecoding(small, endpoint=server.zmq, deadline=5.0, model="small") as decoding:
+        yield decoding

@@ -1,63 +1,22 @@
-"""What a tiny random model shows as well as a real one: sampling, refusals, caches."""
+"""What a tiny random model shows as well as a real one: sampling, caches, threads."""
 
 import itertools
 import logging
-from collections.abc import Iterator
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    MistralConfig,
-    PreTrainedModel,
-    SynthIDTextWatermarkingConfig,
-)
+from transformers import MistralConfig, PreTrainedModel
 
 from draftd.adapters.requests import EngineRequests, EngineRow
 from draftd.adapters.transformers import DraftdDecoding
 from draftd.client.trees import DraftTree
-from tests.engines.transformers.conftest import padded
+from tests.engines.transformers.conftest import DOUBLING, REPEATING, SHAPE, padded, random_model
 from tests.faults.process import ServerProcess
-
-SHAPE: dict[str, Any] = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "initializer_range": 0.6,  # so that its distributions are far from even
-    "bos_token_id": None,
-    "eos_token_id": None,
-    "pad_token_id": 0,
-}
-OF_THE_WHOLE_BATCH: list[tuple[dict[str, Any], str]] = [
-    ({"prefix_allowed_tokens_fn": lambda _row, _ids: [3, 4]}, "prefix_allowed_tokens_fn"),
-    ({"encoder_no_repeat_ngram_size": 2}, "encoder_no_repeat_ngram_size"),
-    ({"encoder_repetition_penalty": 1.5}, "encoder_repetition_penalty"),
-    ({"watermarking_config": SynthIDTextWatermarkingConfig(2, list(range(1, 30)))}, "SynthID's watermarking_config"),
-]
-DOUBLING = [3, 3, 4, 4, 3, 3, 4, 4, 5, 5]
-REPEATING = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2]
-
-
-def random_model(config: LlamaConfig | MistralConfig) -> PreTrainedModel:
-    torch.manual_seed(5)
-    return AutoModelForCausalLM.from_config(config).eval()
-
-
-@pytest.fixture(scope="module")
-def small() -> PreTrainedModel:
-    return random_model(LlamaConfig(vocab_size=6, **SHAPE))
-
-
-@pytest.fixture
-def decoding(small: PreTrainedModel, server: ServerProcess) -> Iterator[DraftdDecoding]:
-    with DraftdDecoding(small, endpoint=server.zmq, deadline=5.0, model="small") as decoding:
-        yield decoding
 
 
 def exact_distribution(model: PreTrainedModel, prompt: list[int], tokens: int, temperature: float) -> Tensor:
@@ -127,45 +86,39 @@ def test_sampling_drafts_from_a_real_server(small: PreTrainedModel, decoding: Dr
     assert figures.steps + figures.accepted == 80
 
 
-@pytest.mark.parametrize(
-    ("asked", "refused"),
-    [
-        ({"num_beams": 2}, "generation mode beam_search"),
-        ({"prompt_lookup_num_tokens": 3}, "generation mode assisted_generation"),
-        ({"use_cache": False}, "use_cache=False"),
-        ({"return_dict_in_generate": True, "output_scores": True}, "output_scores"),
-        ({"guidance_scale": 1.5}, "guidance_scale"),
-        ({"inputs_embeds": torch.zeros(2, 3, 16)}, "inputs_embeds"),
-        ({"position_ids": torch.arange(5)[None]}, "position_ids of another shape than input_ids"),
-    ],
-)
-def test_what_is_not_supported_is_named(
-    small: PreTrainedModel, decoding: DraftdDecoding, asked: dict[str, Any], refused: str
-) -> None:
-    with pytest.raises(ValueError, match=f"DraftdDecoding can't do {refused}; call generate without custom_generate"):
-        small.generate(**padded([[1, 2, 3], [4, 5]]), max_new_tokens=4, custom_generate=decoding, **asked)
+def test_a_seed_gives_one_row_what_it_gives_without_drafts(small: PreTrainedModel, decoding: DraftdDecoding) -> None:
+    def sampled(**options: Any) -> Tensor:
+        torch.manual_seed(3)
+        return small.generate(**padded([REPEATING]), max_new_tokens=40, do_sample=True, **options)
+
+    expected = sampled()
+    for _ in range(2):  # the second call is drafted from what the first one said
+        assert torch.equal(sampled(custom_generate=decoding), expected)
+    assert decoding.requests.figures.accepted > 0
 
 
-@pytest.mark.parametrize(("asked", "name"), OF_THE_WHOLE_BATCH)
-def test_processors_of_a_whole_batch_go_with_one_row_alone(
-    small: PreTrainedModel, decoding: DraftdDecoding, asked: dict[str, Any], name: str
-) -> None:
-    greedy: dict[str, Any] = {**padded([DOUBLING]), "max_new_tokens": 24, "do_sample": False}
-    expected = small.generate(**greedy, **asked)
-    assert not torch.equal(expected, small.generate(**greedy))
-    assert torch.equal(small.generate(**greedy, **asked, custom_generate=decoding), expected)
-    with pytest.raises(ValueError, match=f"DraftdDecoding can't do {name} for more than one row"):
-        small.generate(**padded([DOUBLING, DOUBLING[3:]]), **asked, max_new_tokens=24, custom_generate=decoding)
+def test_threads_may_share_one(small: PreTrainedModel, decoding: DraftdDecoding) -> None:
+    texts = [REPEATING, DOUBLING, REPEATING[3:], DOUBLING[2:]]
+    calls = 15  # of each thread
+    options: dict[str, Any] = {"max_new_tokens": 8, "do_sample": False}
+    expected = [small.generate(**padded([text, DOUBLING]), **options) for text in texts]
 
+    def generated(text: list[int]) -> list[Tensor]:
+        return [small.generate(**padded([text, DOUBLING]), **options, custom_generate=decoding) for _ in range(calls)]
 
-def test_arguments_that_cannot_be_meant_are_named(small: PreTrainedModel, decoding: DraftdDecoding) -> None:
-    with pytest.raises(ValueError, match="adapters names the weights of 1 rows; the batch has 2"):
-        small.generate(**padded([[1], [2]]), max_new_tokens=4, custom_generate=decoding, adapters=["a"])
-    with pytest.raises(ValueError, match="StaticCache can't take rejected tokens back"):
-        small.generate(**padded([[1]]), max_new_tokens=4, custom_generate=decoding, cache_implementation="static")
-    with pytest.raises(ValueError, match="max_nodes is 0; draft at least 1 token"):
-        DraftdDecoding(small, max_nodes=0)
-    assert repr(decoding).startswith("DraftdDecoding('small' at ipc://")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(len(texts)) as threads:
+            answers = list(threads.map(generated, texts))
+    finally:
+        sys.setswitchinterval(interval)
+    for said, due in zip(answers, expected, strict=True):
+        assert all(torch.equal(sequences, due) for sequences in said)
+    figures = decoding.requests.figures
+    assert figures.steps + figures.accepted == len(texts) * calls * 2 * 8
+    assert "0 open" in repr(decoding)
+    assert decoding.client.health().counters.row_errors == 0
 
 
 def test_the_log_counts_steps_alone_and_not_the_greeting(
@@ -207,3 +160,29 @@ def test_a_cache_that_holds_the_beginning_is_gone_on_with(small: PreTrainedModel
     assert torch.equal(small.generate(**padded([REPEATING]), **options, past_key_values=cache), expected)
     with pytest.raises(ValueError, match="past_key_values holds 51 tokens, input_ids 12; give the whole text"):
         small.generate(**padded([REPEATING]), **options, past_key_values=cache)
+
+
+@pytest.mark.parametrize("texts", [[REPEATING], [REPEATING, DOUBLING]], ids=["one row", "two"])
+def test_the_cache_comes_back_as_it_does_without_drafts(
+    small: PreTrainedModel, decoding: DraftdDecoding, texts: list[list[int]]
+) -> None:
+    batch = padded(texts)
+    options: dict[str, Any] = {"max_new_tokens": 24, "do_sample": False, "return_dict_in_generate": True}
+    plain = small.generate(**batch, **options)
+    drafted = small.generate(**batch, **options, custom_generate=decoding)
+    assert decoding.requests.figures.accepted > 0
+    for layer, expected in zip(drafted.past_key_values.layers, plain.past_key_values.layers, strict=True):
+        assert layer.keys.shape == expected.keys.shape
+        paddings = (1 - batch["attention_mask"]).sum(dim=1)
+        for row, padding in enumerate(paddings.tolist()):
+            torch.testing.assert_close(layer.keys[row, :, padding:], expected.keys[row, :, padding:])
+            torch.testing.assert_close(layer.values[row, :, padding:], expected.values[row, :, padding:])
+
+
+def test_rows_that_end_at_different_places_give_no_cache(small: PreTrainedModel, decoding: DraftdDecoding) -> None:
+    options: dict[str, Any] = {"max_new_tokens": 24, "do_sample": False, "return_dict_in_generate": True}
+    batch = padded([REPEATING, DOUBLING])
+    first = small.generate(**batch, **options).sequences[:, len(REPEATING) :]
+    end = next(token for token in first[0].tolist() if token not in first[1, : first[0].tolist().index(token) + 1])
+    ended = small.generate(**batch, **options, eos_token_id=end, custom_generate=decoding)
+    assert ended.past_key_values is None

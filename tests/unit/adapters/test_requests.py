@@ -134,6 +134,17 @@ def test_a_closed_id_opens_anew(requests: EngineRequests) -> None:
     assert draft.tokens.tolist() == [9, 7, 8]
 
 
+def test_what_is_dropped_is_closed_and_nothing_else(requests: EngineRequests, frames: list[Frame]) -> None:
+    refused = row(PROMPT, "refused")._replace(options=OpenOptions(adapter="\ud800"))
+    requests.step([row(PROMPT, "a"), row(PROMPT, "b"), refused])
+    frames.clear()
+    requests.drop(["a", "refused", "never open"])
+    assert [name in requests for name in ("a", "b", "refused")] == [False, True, False]
+    assert frames == [], "it waits for the next message"
+    requests.step([row([*PROMPT, 4], "b")])
+    assert len(frames[0].step.close.request) == 4
+
+
 def test_a_lost_drafter_is_told_again_of_all_requests(requests: EngineRequests, engine: Engine) -> None:
     requests.step([row(PROMPT, "a"), row(PROMPT, "b")])
     other = Engine(EngineSettings())
