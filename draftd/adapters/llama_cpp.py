@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftd.adapters.health_log import HealthLog
-from draftd.adapters.settings import adapter_settings
+from draftd.adapters.settings import GREETING_SECONDS, adapter_settings, checked_max_nodes
 from draftd.client.closing import Closing
 from draftd.client.prefixes import PrefixRequests
-
-GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later it is welcome, too
 
 logger = logging.getLogger("llama_cpp.draftd")
 
@@ -31,10 +29,8 @@ class DraftdDraftModel(Closing):
     """
 
     def __init__(self, vocabulary_size: int, max_nodes: int = 8, **settings: Any) -> None:
-        """Raises ConfigError for settings that can't be used, ValueError for no tokens to draft or no model's name."""
-        if max_nodes < 1:
-            raise ValueError(f"max_nodes is {max_nodes}; draft at least 1 token")
-        self._max_nodes = max_nodes
+        """Raises ConfigError for settings that can't be used, ValueError for a `max_nodes` that can't be meant."""
+        self._max_nodes = checked_max_nodes(max_nodes)
         self._settings = adapter_settings(**settings)
         self.client = self._settings.connect("", verifier="llama-cpp", vocabulary_size=vocabulary_size)
         self._requests = PrefixRequests(self.client)

@@ -18,9 +18,11 @@ from draftd.adapters.sendable import sendable
 from draftd.client import Client, Namespace
 from draftd.client.channel import grpc_target
 from draftd.client.opening import OpenOptions
+from draftd.client.rows import Wish
 from draftd.config import ADAPTER_PREFIX, ConfigError, Settings, nearest
 
 FILE_VARIABLE = f"{ADAPTER_PREFIX}CONFIG"
+GREETING_SECONDS = 1.0  # that an adapter's start waits for draftd at most; later it is welcome, too
 
 
 def default_endpoint() -> str:
@@ -108,6 +110,14 @@ class AdapterSettings(BaseSettings):
         return Client(
             self.endpoint, namespace, verifier=verifier, deadline=self.deadline, vocabulary_size=vocabulary_size
         )
+
+
+def checked_max_nodes(max_nodes: int) -> int:
+    """Raises ValueError for a length of drafts that can't be meant."""
+    checked = Wish(max_nodes).max_nodes
+    if checked < 1:
+        raise ValueError(f"max_nodes is {max_nodes}; draft at least 1 token")
+    return checked
 
 
 def adapter_settings(**given: Any) -> AdapterSettings:

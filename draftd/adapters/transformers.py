@@ -20,15 +20,12 @@ from transformers.utils import logging
 from draftd.adapters.health_log import HealthLog
 from draftd.adapters.ragged_batch import RaggedBatch, RaggedRow
 from draftd.adapters.requests import EngineRequests, EngineRow
-from draftd.adapters.settings import adapter_settings
+from draftd.adapters.settings import GREETING_SECONDS, adapter_settings, checked_max_nodes
 from draftd.adapters.stop_ids import token_ids_among
 from draftd.adapters.transformers_choice import TokenChoice
 from draftd.adapters.transformers_limits import BASE_MODEL, refuse_mistaken, refuse_unsupported
 from draftd.client.closing import Closing
 from draftd.client.opening import OpenOptions
-from draftd.client.rows import Wish
-
-GREETING_SECONDS = 1.0  # that the constructor waits for draftd at most; later it is welcome, too
 
 logger = logging.get_logger("transformers.draftd")
 
@@ -43,9 +40,7 @@ class DraftdDecoding(Closing):
 
     def __init__(self, model: PreTrainedModel, /, max_nodes: int = 8, **settings: Any) -> None:
         """Raises ConfigError for settings that can't be used, ValueError for a `max_nodes` that can't be meant."""
-        self._max_nodes = Wish(max_nodes).max_nodes
-        if self._max_nodes < 1:
-            raise ValueError(f"max_nodes is {max_nodes}; draft at least 1 token")
+        self._max_nodes = checked_max_nodes(max_nodes)
         self._settings = adapter_settings(**settings)
         self._vocabulary_size = _vocabulary_size(model)
         self.client = self._settings.connect(

@@ -19,12 +19,11 @@ from vllm.logger import init_logger
 
 from draftd.adapters.health_log import HealthLog
 from draftd.adapters.requests import EngineRequests, EngineRow
-from draftd.adapters.settings import AdapterSettings, adapter_settings
+from draftd.adapters.settings import GREETING_SECONDS, AdapterSettings, adapter_settings
 from draftd.adapters.stop_ids import token_ids_among
 from draftd.client import Client
 from draftd.client.opening import OpenOptions
 
-GREETING_SECONDS = 1.0  # that the start of the engine waits for draftd at most; later it is welcome, too
 GROUP_ARGUMENT = "draftd_group"  # of SamplingParams.extra_args (vllm_xargs over HTTP): OpenOptions.group
 
 logger = init_logger("vllm.draftd")  # below vLLM's own, so that its handlers, format and level apply

@@ -80,8 +80,7 @@ class ChannelClient(Closing):
         """One engine step: commit each request's new tokens, draft what comes next.
 
         One message, or several if the drafter's limits ask for it. `budget` limits the nodes of the whole batch,
-        `max_nodes` those of each request; with 0 of either it only commits, and
-        every draft is empty: Reason.NOT_ASKED.
+        `max_nodes` those of each request; with 0 of either it only commits, and every draft is empty: Reason.NOT_ASKED.
         """
         until = self._until()
         wish = Wish(max_nodes, budget, min_survival)

@@ -24,7 +24,7 @@ def preset_named(word: str) -> ReplayPreset:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """Raises ReplayError for wishes that contradict each other.
+    """What of the recordings is replayed, and how. Raises ReplayError for wishes that contradict each other.
 
     `requests` is how many of each file are replayed, from its start; None: all of them.
     `budget` limits the nodes of every step, `mean_budget` their mean over the file; 16 a step without either.

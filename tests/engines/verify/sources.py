@@ -1,5 +1,6 @@
 """Draft sources of the tests: junk, and a model that samples."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from draftd.verify.probabilities import probabilities
 from draftd.verify.rules import Chance, Proposal
 
 
-class Texts:
+class Texts(ABC):
     """What every source here knows: the text of each request."""
 
     def __init__(self) -> None:
@@ -28,8 +29,8 @@ class Texts:
     def close(self, request_id: str, emitted: Sequence[int]) -> None:
         self.lengths_at_end[request_id] = len(self.texts.pop(request_id)) + len(emitted)
 
-    def proposal(self, text: list[int]) -> Proposal:
-        raise NotImplementedError
+    @abstractmethod
+    def proposal(self, text: list[int]) -> Proposal: ...
 
 
 class Foreseen(Texts):

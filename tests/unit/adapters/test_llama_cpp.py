@@ -138,5 +138,7 @@ def test_no_id_beyond_the_vocabulary_is_drafted(engine: Engine, tmp_path: Path) 
 def test_what_cannot_be_meant_is_named() -> None:
     with pytest.raises(ValueError, match="max_nodes is 0; draft at least 1 token"):
         DraftdDraftModel(VOCABULARY_SIZE, max_nodes=0, model="m")
+    with pytest.raises(ValueError, match="max_nodes is '8'"):
+        DraftdDraftModel(VOCABULARY_SIZE, max_nodes="8", model="m")
     with pytest.raises(ValueError, match="the model has no name of its own; give one with model="):
         DraftdDraftModel(VOCABULARY_SIZE)
