@@ -28,6 +28,8 @@ void bind_catalogue(py::module_& module) {
     reason["LENGTH_LIMIT"] = number(Reason::kLengthLimit);
     reason["BUDGET_SPENT"] = number(Reason::kBudgetSpent);
     reason["REFUSED"] = number(Reason::kRefused);
+    reason["NOT_WORTH_IT"] = number(Reason::kNotWorthIt);
+    reason["RESTING"] = number(Reason::kResting);
     kind["TREE"] = number(TailKind::kTree);
     kind["CHAIN"] = number(TailKind::kChain);
     share["OUTPUTS"] = number(Share::kOutputs);

@@ -36,6 +36,8 @@ class Reason(IntEnum):
     LENGTH_LIMIT = 5
     BUDGET_SPENT = 6
     REFUSED = 7
+    NOT_WORTH_IT = 9
+    RESTING = 10
 
 
 class TailKind(IntEnum):

@@ -1,9 +1,10 @@
 """The wire contract in Python: messages, codes and the namespace. A leaf: imports nothing of draftd."""
 
-from draftd.wire.catalogue import CloseReason, Preset, Reason, Shape, Share, Source, Status, TailKind
+from draftd.wire.catalogue import CloseReason, Pacing, Preset, Reason, Shape, Share, Source, Status, TailKind
 from draftd.wire.history import HistoryDocuments, HistoryState
 from draftd.wire.label import LONGEST_LABEL, check_label
 from draftd.wire.messages import (
+    CostTable,
     DraftClose,
     DraftSync,
     DraftTail,
@@ -34,6 +35,7 @@ __all__ = [
     "NO_TAIL",
     "PROTOCOL",
     "CloseReason",
+    "CostTable",
     "DraftClose",
     "DraftSync",
     "DraftTail",
@@ -44,6 +46,7 @@ __all__ = [
     "HistoryDocuments",
     "HistoryState",
     "Namespace",
+    "Pacing",
     "Preset",
     "Reason",
     "RowError",

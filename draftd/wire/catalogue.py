@@ -32,6 +32,8 @@ class Reason(enum.IntEnum):
     BUDGET_SPENT = 6
     REFUSED = 7
     SHED = 8
+    NOT_WORTH_IT = 9
+    RESTING = 10
     LATE = 16
     UNREACHABLE = 17
     OFF = 18
@@ -46,6 +48,12 @@ class TailKind(enum.IntEnum):
 class Shape(enum.IntEnum):
     SHAPE_TREE = 0
     SHAPE_CHAIN = 1
+
+
+class Pacing(enum.IntEnum):
+    AS_ASKED = 0
+    SURVIVAL = 1
+    SCHEDULE = 2
 
 
 class Preset(enum.IntEnum):

@@ -30,6 +30,7 @@ _classes = message_classes("draftd/v1/draft.proto")
 
 Frame = _classes["Frame"]
 Hello = _classes["Hello"]
+CostTable = _classes["CostTable"]
 HelloReply = _classes["HelloReply"]
 DraftSync = _classes["DraftSync"]
 VerifyCommit = _classes["VerifyCommit"]

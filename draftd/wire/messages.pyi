@@ -26,7 +26,7 @@ class Frame(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., hello_reply: _Optional[_Union[HelloReply, _Mapping]] = ..., step: _Optional[_Union[StepBatch, _Mapping]] = ..., reply: _Optional[_Union[StepReply, _Mapping]] = ..., error: _Optional[_Union[Error, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("protocol", "verifier", "incarnation", "accepts", "tenant", "model", "tokenizer", "vocabulary_size")
+    __slots__ = ("protocol", "verifier", "incarnation", "accepts", "tenant", "model", "tokenizer", "vocabulary_size", "pacing", "cost", "graph_sizes")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     VERIFIER_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +35,9 @@ class Hello(_message.Message):
     MODEL_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     VOCABULARY_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PACING_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_SIZES_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     verifier: str
     incarnation: int
@@ -43,7 +46,20 @@ class Hello(_message.Message):
     model: str
     tokenizer: str
     vocabulary_size: int
-    def __init__(self, protocol: _Optional[int] = ..., verifier: _Optional[str] = ..., incarnation: _Optional[int] = ..., accepts: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., tenant: _Optional[str] = ..., model: _Optional[str] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ...) -> None: ...
+    pacing: _catalogue_pb2.Pacing
+    cost: CostTable
+    graph_sizes: bytes
+    def __init__(self, protocol: _Optional[int] = ..., verifier: _Optional[str] = ..., incarnation: _Optional[int] = ..., accepts: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., tenant: _Optional[str] = ..., model: _Optional[str] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ..., pacing: _Optional[_Union[_catalogue_pb2.Pacing, str]] = ..., cost: _Optional[_Union[CostTable, _Mapping]] = ..., graph_sizes: _Optional[bytes] = ...) -> None: ...
+
+class CostTable(_message.Message):
+    __slots__ = ("tokens", "micros", "drafting_micros")
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MICROS_FIELD_NUMBER: _ClassVar[int]
+    DRAFTING_MICROS_FIELD_NUMBER: _ClassVar[int]
+    tokens: bytes
+    micros: bytes
+    drafting_micros: float
+    def __init__(self, tokens: _Optional[bytes] = ..., micros: _Optional[bytes] = ..., drafting_micros: _Optional[float] = ...) -> None: ...
 
 class HelloReply(_message.Message):
     __slots__ = ("protocol", "version", "incarnation", "kinds", "max_nodes", "max_rows", "max_frame_bytes", "tokenizer", "vocabulary_size")
@@ -158,7 +174,7 @@ class DraftClose(_message.Message):
     def __init__(self, request: _Optional[bytes] = ..., epoch: _Optional[bytes] = ..., reason: _Optional[bytes] = ...) -> None: ...
 
 class StepBatch(_message.Message):
-    __slots__ = ("verifier", "step", "close", "sync", "commit", "budget", "min_survival", "wait", "step_micros", "step_width")
+    __slots__ = ("verifier", "step", "close", "sync", "commit", "budget", "min_survival", "wait", "step_micros", "step_width", "cost", "other_tokens", "widths")
     VERIFIER_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
@@ -169,6 +185,9 @@ class StepBatch(_message.Message):
     WAIT_FIELD_NUMBER: _ClassVar[int]
     STEP_MICROS_FIELD_NUMBER: _ClassVar[int]
     STEP_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    OTHER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    WIDTHS_FIELD_NUMBER: _ClassVar[int]
     verifier: int
     step: int
     close: DraftClose
@@ -179,7 +198,10 @@ class StepBatch(_message.Message):
     wait: bool
     step_micros: int
     step_width: int
-    def __init__(self, verifier: _Optional[int] = ..., step: _Optional[int] = ..., close: _Optional[_Union[DraftClose, _Mapping]] = ..., sync: _Optional[_Iterable[_Union[DraftSync, _Mapping]]] = ..., commit: _Optional[_Union[VerifyCommit, _Mapping]] = ..., budget: _Optional[int] = ..., min_survival: _Optional[float] = ..., wait: _Optional[bool] = ..., step_micros: _Optional[int] = ..., step_width: _Optional[int] = ...) -> None: ...
+    cost: CostTable
+    other_tokens: int
+    widths: bytes
+    def __init__(self, verifier: _Optional[int] = ..., step: _Optional[int] = ..., close: _Optional[_Union[DraftClose, _Mapping]] = ..., sync: _Optional[_Iterable[_Union[DraftSync, _Mapping]]] = ..., commit: _Optional[_Union[VerifyCommit, _Mapping]] = ..., budget: _Optional[int] = ..., min_survival: _Optional[float] = ..., wait: _Optional[bool] = ..., step_micros: _Optional[int] = ..., step_width: _Optional[int] = ..., cost: _Optional[_Union[CostTable, _Mapping]] = ..., other_tokens: _Optional[int] = ..., widths: _Optional[bytes] = ...) -> None: ...
 
 class DraftTail(_message.Message):
     __slots__ = ("request", "epoch", "base", "status", "reason", "kind", "node_end", "tokens", "parents", "survival", "source")

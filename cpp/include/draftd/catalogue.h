@@ -23,6 +23,8 @@ enum class Reason : std::uint8_t {
   kLengthLimit = 5,
   kBudgetSpent = 6,
   kRefused = 7,
+  kNotWorthIt = 9,
+  kResting = 10,
 };
 
 enum class TailKind : std::uint8_t { kTree = 0, kChain = 1 };
