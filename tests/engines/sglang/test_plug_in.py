@@ -14,7 +14,7 @@ ROOT = FOLDER.parents[2]
 @pytest.mark.timeout(900)  # all of SGLang's are this one
 def test_all_cases() -> None:
     cases = sorted(str(file.relative_to(ROOT)) for file in FOLDER.glob("cases_*.py"))
-    assert len(cases) == 3
+    assert len(cases) == 4
     run = subprocess.run(
         [
             sys.executable,
