@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from draftd import native
 from draftd.config import DraftingSettings, EngineSettings
@@ -22,11 +21,12 @@ from draftd.engine.explain import Explainer
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
+from draftd.engine.refusals import Rejected, check_batch, parse, step_columns
+from draftd.engine.row_errors import close_errors, row_errors
 from draftd.engine.statistics import Counters, Statistics, collect
 from draftd.engine.verifiers import Verifier, Verifiers
 from draftd.wire import (
     PROTOCOL,
-    DraftClose,
     DraftTail,
     Error,
     Frame,
@@ -50,14 +50,6 @@ class Answer:
 
     reply: bytes
     ticket: int = 0
-
-
-class Rejected(Exception):
-    """A frame that can't be taken as a whole. Nothing of it was applied."""
-
-    def __init__(self, status: Status, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Engine(Histories):
@@ -98,7 +90,7 @@ class Engine(Histories):
         """
         message = Frame()
         try:
-            self._parse(frame, message)
+            parse(frame, message, self._settings.max_frame_bytes)
             match message.WhichOneof("body"):
                 case "step":
                     return self._step(message.step, shed)
@@ -111,18 +103,6 @@ class Engine(Histories):
         except Exception:  # noqa: BLE001 - the last line of defence: one frame must not end a transport
             _log.exception("a frame of %d bytes failed", len(frame))
             return self._error(message, Status.INTERNAL, "a defect of the drafter; its log says more")
-
-    def _parse(self, frame: bytes, message: Frame) -> None:
-        limit = self._settings.max_frame_bytes
-        try:
-            message.ParseFromString(frame)  # also one above the limit: its sender waits for an answer to its step
-        except DecodeError as error:
-            if len(frame) <= limit:
-                raise Rejected(Status.MALFORMED, f"no Frame: {error}") from None
-        if len(frame) > limit:
-            raise Rejected(
-                Status.LIMIT_EXCEEDED, f"a frame of {len(frame)} bytes; at most {limit} (engine.max_frame_bytes)"
-            )
 
     def _error(self, message: Frame, status: Status, why: str) -> Answer:
         self._counters.frame_refused(status)
@@ -151,14 +131,16 @@ class Engine(Histories):
     def _step(self, batch: StepBatch, shed: bool) -> Answer:
         now = self._clock()
         verifier = batch.verifier
-        takes_trees = self._check(batch, now).takes_trees
-        columns = _columns(batch.commit, shed)
+        takes_trees = self._sender(batch, now).takes_trees
+        check_batch(batch, self._settings.max_rows)
+        max_nodes = batch.commit.max_nodes
+        columns = step_columns(batch.commit, bytes(len(max_nodes)) if shed else max_nodes)
         errors: list[RowError] = []
 
         if batch.close.request:
             closed_at = int(self._wall_clock())
             statuses = self._core.close(verifier, batch.close.request, batch.close.epoch, now, closed_at)
-            errors += _close_errors(batch.close, statuses)
+            errors += close_errors(batch.close, statuses)
         for sync in batch.sync:
             if error := self._opener.open(verifier, sync, now, takes_trees=takes_trees):
                 self._counters.sync_refused(Status(error.status))
@@ -167,10 +149,10 @@ class Engine(Histories):
         tails = self._core.step(verifier, now, columns, batch.budget, batch.min_survival)
         seconds = time.perf_counter() - began
 
-        if batch.commit.max_nodes.strip(b"\0") and not shed:  # drafts were asked for
+        if max_nodes.strip(b"\0") and not shed:  # drafts were asked for
             self._counters.drafted_in(seconds)
         if tails.status.strip(b"\0"):  # any(), but thirty times faster
-            errors += _row_errors(batch.commit, tails)
+            errors += row_errors(batch.commit, tails)
         # Filled in place: a message handed to another's constructor is copied.
         frame = Frame()
         reply = frame.reply
@@ -181,23 +163,11 @@ class Engine(Histories):
         self._fill(reply.tail, batch.commit, tails, shed)
         return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)
 
-    def _check(self, batch: StepBatch, now: float) -> Verifier:
-        """Refuses a batch as a whole, before any of it is applied; or says whose it is."""
+    def _sender(self, batch: StepBatch, now: float) -> Verifier:
+        """Raises Rejected for one that never said hello, or was silent for too long since."""
         verifier = self._verifiers.heard(batch.verifier, now)
         if verifier is None:
             raise Rejected(Status.NEED_HELLO, "unknown verifier: say hello, then sync the requests anew")
-        if batch.step == 0:
-            raise Rejected(Status.MALFORMED, "step 0 is for tails nobody asked for")
-        rows = len(batch.commit.request) // 4
-        if rows > self._settings.max_rows:
-            raise Rejected(Status.LIMIT_EXCEEDED, f"{rows} rows; at most {self._settings.max_rows} (engine.max_rows)")
-        if not 0.0 <= batch.min_survival <= 1.0:
-            raise Rejected(Status.MALFORMED, f"min_survival {batch.min_survival} is not in [0, 1]")
-        closes = len(batch.close.reason)
-        if not len(batch.close.request) == len(batch.close.epoch) == 4 * closes:
-            raise Rejected(
-                Status.MALFORMED, f"close: columns request and epoch do not have {closes} entries, as reason"
-            )
         return verifier
 
     def _fill(self, tail: DraftTail, commit: VerifyCommit, tails: native.Tails, shed: bool) -> None:
@@ -261,57 +231,3 @@ class Engine(Histories):
     def close(self) -> None:
         """Stops indexing. What is sent afterwards is answered, but waits for nothing that is not indexed yet."""
         self._core.stop_indexing()
-
-
-def _columns(commit: VerifyCommit, shed: bool) -> native.StepColumns:
-    """Raises Rejected when they do not fit together."""
-    try:
-        # By position: names cost more than the call.
-        return native.StepColumns(
-            commit.request,
-            commit.epoch,
-            commit.start,
-            commit.token_end,
-            commit.tokens,
-            commit.tail_base,
-            commit.verified,
-            commit.bitmap_end,
-            commit.bitmap,
-            bytes(len(commit.max_nodes)) if shed else commit.max_nodes,
-        )
-    except ValueError as error:
-        raise Rejected(Status.MALFORMED, f"commit: {error}") from None
-
-
-def _close_errors(close: DraftClose, statuses: bytes) -> list[RowError]:
-    request, epoch = np.frombuffer(close.request, "<u4"), np.frombuffer(close.epoch, "<u4")
-    return [
-        RowError(
-            request=int(request[row]),
-            epoch=int(epoch[row]),
-            status=Status(status),
-            message=f"close of epoch {epoch[row]}, which is older than the one open",
-        )
-        for row, status in enumerate(statuses)
-        if status != Status.OK
-    ]
-
-
-def _row_errors(commit: VerifyCommit, tails: native.Tails) -> list[RowError]:
-    """A RowError with its message for every row of the commit that was not taken."""
-    request, epoch = np.frombuffer(commit.request, "<u4"), np.frombuffer(commit.epoch, "<u4")
-    start, token_end = np.frombuffer(commit.start, "<u4"), np.frombuffer(commit.token_end, "<u4")
-    tokens, detail = np.frombuffer(commit.tokens, "<i4"), np.frombuffer(tails.detail, "<u4")
-    errors = []
-    for row in np.flatnonzero(np.frombuffer(tails.status, np.uint8)):
-        status = Status(tails.status[row])
-        match status:
-            case Status.INVALID_TOKEN:
-                first = token_end[row - 1] if row > 0 else 0
-                message = f"token {detail[row]} of the commit is {tokens[first + detail[row]]}: not in the vocabulary"
-            case Status.STALE_EPOCH:
-                message = f"epoch {epoch[row]} is older than the one open"
-            case _:
-                message = f"a commit from {start[row]} on does not join what is known here: send DraftSync"
-        errors.append(RowError(request=int(request[row]), epoch=int(epoch[row]), status=status, message=message))
-    return errors
