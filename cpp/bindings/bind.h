@@ -16,6 +16,7 @@ void bind_policy(pybind11::module_& module);
 void bind_model(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
 // Parts of the engine.
+void bind_step(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_explain(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_learning(pybind11::class_<Engine>& engine);

@@ -144,6 +144,9 @@ class Tails:
     def detail(self) -> bytes:
         """u32[n]: with INVALID_TOKEN, the position of the id in the row's tokens."""
     @property
+    def accepted(self) -> bytes:
+        """i16[n]: nodes of the row's last tail that the commit accepted; -1: it used none of ours."""
+    @property
     def node_end(self) -> bytes: ...
     @property
     def tokens(self) -> bytes: ...
@@ -171,6 +174,17 @@ class StepColumns:
         max_nodes: bytes,
     ) -> None:
         """ValueError names the column that does not fit."""
+
+class StepCost:
+    """What a step of the verifier costs, by the tokens that it processes."""
+
+    def __init__(
+        self, tokens: bytes, micros: bytes, drafting_micros: float = 0.0, other_tokens: int = 0, widths: bytes = b""
+    ) -> None:
+        """A step of up to tokens[i] (u32[n], ascending, from 1 on) takes micros[i] (f32[n], positive, never falling),
+        and `drafting_micros` more as soon as a node is verified in it; no step gets longer than the last entry.
+        `other_tokens` of the step come beside its rows' own. The verifier pads all rows to one of `widths` (u16[n],
+        ascending); empty: it pads none. ValueError says what is no table."""
 
 class HistoryDocuments:
     """Documents of one head of a history, as columns; draftd.wire.HistoryDocuments says more."""
@@ -368,11 +382,20 @@ class Engine:
         in_flight: bool = True,
         learning: bool = True,
         priors: bytes = b"",
+        rest_after: int = 0,
+        rest_steps: int = 0,
+        long_run_tokens: int = 0,
+        long_run_factor: float = 1.0,
     ) -> None:
         """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`.
         `in_flight`: running requests draft from what others have generated so far. `learning`: drafts are scored by
         what became of earlier ones. `priors`: a saved model that every namespace starts with; empty: a start set by
-        hand. ValueError for bytes that are none."""
+        hand. ValueError for bytes that are none.
+
+        Of paced steps: a request rests after `rest_after` drafts in a row without an accepted node (0: never) for
+        `rest_steps` of its steps, then tries one more; each try that fails doubles the rest, up to 16 times. With more
+        than `long_run_tokens` of output it may have `long_run_factor` (ValueError below 1) times the nodes that it
+        allows itself."""
     def create_namespace(self) -> int: ...
     def publish_corpus(self, namespace: int, corpus: int, segments: Sequence[Segment]) -> None:
         """Visible at once and whole, oldest segment first. ValueError when the namespace is full."""
@@ -403,8 +426,18 @@ class Engine:
         LIMIT_EXCEEDED. IndexError for a namespace that was not created."""
     def close(self, verifier: int, request: bytes, epoch: bytes, now: float, time: int) -> bytes:
         """u8[n] statuses for u32[n] handles and epochs; `time` in unix seconds, of what the requests leave behind."""
-    def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
-        """One step; `budget` 0: as many nodes as the rows ask for. GIL released."""
+    def step(
+        self,
+        verifier: int,
+        now: float,
+        columns: StepColumns,
+        budget: int,
+        min_survival: float,
+        cost: StepCost | None = None,
+        paced: bool = False,
+    ) -> Tails:
+        """One step; `budget` 0: as many nodes as the rows ask for. With a `cost`, of those as many as let the step emit
+        most tokens for each microsecond. `paced`: requests may rest, and long ones have more. GIL released."""
     def explain(
         self,
         *,

@@ -51,6 +51,7 @@ class TailRow:
     base: int = 0
     kind: TailKind = TailKind.TREE
     detail: int = 0
+    accepted: int = -1
     tree: Tree = field(default_factory=Tree)
 
 
@@ -63,6 +64,7 @@ class Tails:
     reason: bytes
     kind: bytes
     detail: bytes
+    accepted: bytes
     node_end: bytes
     tokens: bytes
     parents: bytes
@@ -78,6 +80,7 @@ def pack_tails(rows: Sequence[TailRow]) -> Tails:
         reason=_packed("u1", [row.reason for row in rows]),
         kind=_packed("u1", [row.kind for row in rows]),
         detail=_packed("<u4", [row.detail for row in rows]),
+        accepted=_packed("<i2", [row.accepted for row in rows]),
         node_end=_packed("<u4", list(accumulate(len(tree.tokens) for tree in trees))),
         tokens=_packed("<i4", [token for tree in trees for token in tree.tokens]),
         parents=_packed("<i2", [parent for tree in trees for parent in tree.parents]),

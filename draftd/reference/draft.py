@@ -11,11 +11,12 @@ All arithmetic is in the order written here, for the same bits as in C++.
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from draftd.reference import presets
+from draftd.reference.best_count import LEAST_SURVIVAL, StepCost, best_count
 from draftd.reference.candidates import Candidates, Counted
-from draftd.reference.events import Source
+from draftd.reference.events import Reason, Source
 from draftd.reference.evidence import Context, Index, SegmentSet, live_contexts, longest, sealed_contexts, trusts
 from draftd.reference.model import Lesson, Model
 from draftd.reference.pairs import RecentPairs
@@ -65,6 +66,9 @@ class Tree:
     survival: list[float] = field(default_factory=list)
     source: list[int] = field(default_factory=list)
 
+    def first(self, nodes: int) -> "Tree":
+        return Tree(self.tokens[:nodes], self.parents[:nodes], self.survival[:nodes], self.source[:nodes])
+
     def path(self, node: int) -> list[int]:
         """Tokens from the root down to `node`; empty for the root, -1."""
         return [] if node < 0 else [*self.path(self.parents[node]), self.tokens[node]]
@@ -79,6 +83,7 @@ class Growth:
         self.tree = Tree()
         self.lesson = Lesson()
         self.cut_by_threshold = False
+        self.cut_back = False
         self._proposed = 0
         self._heap: list[tuple[float, int, int, int, int]] = []  # (-raw survival, order, token, parent, source)
         self._best = 1.0
@@ -105,6 +110,20 @@ class Growth:
             self._expand(len(self.tree.tokens) - 1, -negative)
         else:
             self._look_ahead()
+
+    def keep(self, nodes: int) -> None:
+        """Gives back all but the first nodes, and what was learnt to tell of them."""
+        if nodes < len(self.tree.tokens):
+            self.tree = self.tree.first(nodes)
+            if self.wish.learned:
+                self.lesson = self.lesson.first(nodes)
+            self.cut_back = True
+
+    def empty_because(self, left_out: Reason) -> Reason:
+        """Why a tree that was asked for has no node; `left_out`: why trees have no more than they have."""
+        if self.cut_back or self._heap:
+            return left_out
+        return Reason.BELOW_THRESHOLD if self.cut_by_threshold else Reason.NO_MATCH
 
     def _expand(self, node: int, raw: float) -> None:
         """Proposes the continuations of a node, by its survival before it is corrected."""
@@ -197,16 +216,68 @@ class Growth:
                 self._heap.clear()
 
 
-def draft(wishes: Sequence[Wish], budget: int, min_survival: float = 0.0) -> list[Growth]:
-    """The likeliest nodes of the whole batch: at most `budget`, ties to the earlier request."""
+@dataclass(frozen=True)
+class Drafts:
+    """Of the wishes of one batch, in their order."""
+
+    growths: list[Growth]
+    left_out: Reason
+    """Why trees have no more nodes than they have."""
+
+
+def draft(
+    wishes: Sequence[Wish], budget: int, min_survival: float = 0.0, cost: StepCost | None = None, rows: int = 0
+) -> Drafts:
+    """The likeliest nodes of the whole batch: at most `budget`, ties to the earlier request.
+
+    With a cost as many of them as let the step, of that many rows, emit most tokens for each microsecond.
+    """
     growths = [Growth(wish, min_survival) for wish in wishes]
+    if cost is None:
+        _take_likeliest(growths, budget, 0.0)
+        return Drafts(growths, Reason.BUDGET_SPENT)
+    if cost.widths:
+        _take_widths_that_pay(growths, budget, cost, rows)
+        return Drafts(growths, Reason.NOT_WORTH_IT)
+    taken = _take_likeliest(growths, budget, LEAST_SURVIVAL)
+    micros = [cost.with_nodes(rows, nodes + 1) for nodes in range(len(taken))]
+    count = best_count(rows, cost.of(rows + cost.other_tokens), [survival for _, survival in taken], micros)
+    for growth, _ in reversed(taken[count:]):
+        growth.keep(len(growth.tree.tokens) - 1)
+    return Drafts(growths, Reason.BUDGET_SPENT if count == budget else Reason.NOT_WORTH_IT)
+
+
+def _take_likeliest(growths: list[Growth], budget: int, least: float) -> list[tuple[Growth, float]]:
+    """What was taken, in its order, and the survival of each."""
+    taken: list[tuple[Growth, float]] = []
     for _ in range(budget):
         best, first = None, None
         for growth in growths:
             survival = growth.best()
-            if survival is not None and (best is None or survival > best):
+            if survival is not None and survival >= least and (best is None or survival > best):
                 best, first = survival, growth
-        if first is None:
+        if first is None or best is None:
             break
         first.take()
-    return growths
+        taken.append((first, best))
+    return taken
+
+
+def _take_widths_that_pay(growths: list[Growth], budget: int, cost: StepCost, rows: int) -> None:
+    """One node of every tree at a time, of those that have one."""
+    survivals: list[float] = []
+    while True:
+        ready = [(growth, best) for growth in growths if (best := growth.best()) is not None and best >= LEAST_SURVIVAL]
+        if not ready:
+            break
+        together = 0.0
+        for growth, best in ready:  # sum() would round once, at the end
+            together += best
+            growth.take()
+        survivals.append(together)
+    fitting = [width for width in cost.widths if sum(min(growth.wish.max_nodes, width) for growth in growths) <= budget]
+    within = replace(cost, widths=fitting)
+    micros = [within.with_width(rows, nodes + 1) for nodes in range(len(survivals))]
+    count = best_count(rows, cost.of(rows + cost.other_tokens), survivals, micros)
+    for growth in growths:
+        growth.keep(count)

@@ -7,6 +7,7 @@ makes it forget anything, and threads, so that `index_slice` alone indexes what 
 from collections.abc import Iterable
 from typing import Any
 
+from draftd.reference.best_count import StepCost
 from draftd.reference.columns import StepColumns, TailRow, Tails, pack_tails, unpacked
 from draftd.reference.draft import Growth, Wish, draft
 from draftd.reference.events import (
@@ -39,11 +40,12 @@ from draftd.reference.index import Index
 from draftd.reference.indexing import Entry, Indexing
 from draftd.reference.model import Model
 from draftd.reference.policy import Policy
+from draftd.reference.rest import PaceRules
 from draftd.reference.segment import Segment, SegmentSet
-from draftd.reference.session import Transition, allowed_nodes, apply
+from draftd.reference.session import Transition, allowed_nodes, apply, paced_nodes
 from draftd.reference.texts import Namespace, ShareJob
 
-__all__ = ["Engine", "Index", "Model", "Policy", "Segment", "StepColumns"]
+__all__ = ["Engine", "Index", "Model", "Policy", "Segment", "StepColumns", "StepCost"]
 
 BYTES_PER_TOKEN = 64
 """What a token may cost: an opening that could not fit in the memory limit is refused."""
@@ -64,6 +66,7 @@ class Engine(Indexing):
         in_flight: bool = True,
         learning: bool = True,
         priors: Model | None = None,
+        **pace: Any,
     ) -> None:
         if indexing_thread:
             raise ValueError("the reference engine has no indexing thread: drive index_slice")
@@ -76,6 +79,7 @@ class Engine(Indexing):
         self._figures = Figures()
         self._learning = learning
         self._start = priors or Model()
+        self._pace = PaceRules(**pace)
 
     def create_namespace(self) -> int:
         self._namespaces.append(Namespace())
@@ -168,7 +172,16 @@ class Engine(Indexing):
         del self._entries[entry.key]
         self._land(entry)
 
-    def step(self, verifier: int, now: float, columns: StepColumns, budget: int, min_survival: float) -> Tails:
+    def step(
+        self,
+        verifier: int,
+        now: float,
+        columns: StepColumns,
+        budget: int,
+        min_survival: float,
+        cost: StepCost | None = None,
+        paced: bool = False,
+    ) -> Tails:
         """Takes the commits of all rows, then drafts for all rows."""
         if verifier in self._last_seen:
             self._last_seen[verifier] = now
@@ -180,15 +193,15 @@ class Engine(Indexing):
             for key, transition in zip(keys, transitions, strict=True)
         ]
         asked = [min(nodes, self._max_nodes) for nodes in unpacked("<u2", columns.max_nodes)]
-        wishes = [self._wish(entry, nodes) for entry, nodes in zip(entries, asked, strict=True)]
+        wishes = [self._wish(entry, nodes, paced) for entry, nodes in zip(entries, asked, strict=True)]
         wanted = sum(wish.max_nodes for wish, _ in wishes)
-        growths = draft([wish for wish, _ in wishes], budget or wanted, min_survival)
-        return pack_tails(
-            [
-                self._deliver(entry, transition, reason, growth)
-                for entry, transition, (_, reason), growth in zip(entries, transitions, wishes, growths, strict=True)
-            ]
-        )
+        drafts = draft([wish for wish, _ in wishes], budget or wanted, min_survival, cost, len(keys))
+        reasons = [
+            growth.empty_because(drafts.left_out) if reason is Reason.NOT_EMPTY and not growth.tree.tokens else reason
+            for (_, reason), growth in zip(wishes, drafts.growths, strict=True)
+        ]
+        answers = zip(entries, transitions, reasons, drafts.growths, strict=True)
+        return pack_tails([self._deliver(*answer) for answer in answers])
 
     def _commit(self, key: Key, commit: Commit, now: float) -> Transition:
         entry = self._entries.get(key)
@@ -201,11 +214,14 @@ class Engine(Indexing):
             self._index_inline(entry)
         return transition
 
-    def _wish(self, entry: Entry | None, asked: int) -> tuple[Wish, Reason]:
+    def _wish(self, entry: Entry | None, asked: int, paced: bool) -> tuple[Wish, Reason]:
         if entry is None:
             return Wish(text=()), Reason.REFUSED
+        if paced:
+            entry.session, nodes, reason = paced_nodes(entry.session, asked, self._pace)
+        else:
+            nodes, reason = allowed_nodes(entry.session, asked)
         session, options = entry.session, entry.session.options
-        nodes, reason = allowed_nodes(session, asked)
         wish = Wish(
             text=session.text,
             prompt=session.prompt_length,
@@ -225,8 +241,6 @@ class Engine(Indexing):
 
     def _deliver(self, entry: Entry | None, transition: Transition, reason: Reason, growth: Growth) -> TailRow:
         tree = growth.tree
-        if reason is Reason.NOT_EMPTY and not tree.tokens:
-            reason = _empty_because(growth)
         self._figures.count_tail(tree.parents, reason)
         if entry is None:
             return TailRow(transition.status, reason, detail=transition.detail)
@@ -236,7 +250,9 @@ class Engine(Indexing):
         if delivered.session:
             entry.session = delivered.session
         kind = TailKind.CHAIN if entry.session.options.chain else TailKind.TREE
-        return TailRow(transition.status, reason, base, kind, tree=tree)
+        outcomes = [effect for effect in transition.effects if isinstance(effect, CountOutcome)]
+        accepted = outcomes[0].accepted if outcomes else -1
+        return TailRow(transition.status, reason, base, kind, accepted=accepted, tree=tree)
 
     def _carry_out(self, effects: tuple[Effect, ...], entry: Entry | None) -> None:
         for effect in effects:
@@ -305,10 +321,3 @@ class Engine(Indexing):
 
 def _tokens(texts: Iterable[Index | History | SegmentSet]) -> dict[str, int]:
     return {"tokens": sum(text.tokens for text in texts)}
-
-
-def _empty_because(growth: Growth) -> Reason:
-    """Why a tree that was asked for has no node."""
-    if growth.best() is not None:
-        return Reason.BUDGET_SPENT
-    return Reason.BELOW_THRESHOLD if growth.cut_by_threshold else Reason.NO_MATCH

@@ -63,6 +63,10 @@ class Lesson:
     raw: list[float] = field(default_factory=list)
     """Survival of each node before it is corrected."""
 
+    def first(self, nodes: int) -> "Lesson":
+        """Of the root and the first nodes of the tree."""
+        return Lesson(self.candidates[: nodes + 1], self.raw[:nodes])
+
 
 class Model:
     """Knows nothing at first but a start set by hand."""

@@ -5,8 +5,9 @@ socket or an index; the engine carries the effects out. No session (None) stands
 not know: never opened, closed, or expired.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from math import floor
 
 from draftd.reference.events import (
     ALL_NODES,
@@ -32,6 +33,7 @@ from draftd.reference.events import (
     Tail,
     Teach,
 )
+from draftd.reference.rest import PaceRules, Rest
 
 
 class State(Enum):
@@ -51,6 +53,8 @@ class Session:
     options: Options
     tail: Tail | None = None
     """The last draft delivered, unless something was committed since."""
+
+    rest: Rest = field(default_factory=Rest)
 
     @property
     def stop_position(self) -> int | None:
@@ -121,6 +125,9 @@ def _commit(session: Session | None, event: Commit) -> Transition:
     kept = replace(session, tokens=session.tokens[:agreed], tail=None)
     committed = replace(kept, tokens=kept.tokens + fresh)
     outcome = _outcome_effects(session, committed, event)
+    for effect in outcome:
+        if isinstance(effect, CountOutcome) and any(effect.verified):
+            committed = replace(committed, rest=session.rest.outcome(effect.accepted > 0))
     used_tail = any(isinstance(effect, CountOutcome) for effect in outcome)
     # Without a draft, the first token of the output comes from prefill: nothing was verified.
     verified = kept.state is State.GENERATING and (used_tail or agreed > session.prompt_length)
@@ -223,6 +230,18 @@ def _share_effects(session: Session) -> tuple[Effect, ...]:
         case _:
             return ()
     return (shared,) if shared.text else ()
+
+
+def paced_nodes(session: Session, asked: int, rules: PaceRules) -> tuple[Session, int, Reason]:
+    """As `allowed_nodes`, in a paced step: the request may rest, and may have more when it has run for long."""
+    options = session.options
+    if len(session.tokens) - session.prompt_length > rules.long_run_tokens:
+        options = replace(options, max_nodes=floor(options.max_nodes * rules.long_run_factor))
+    nodes, reason = allowed_nodes(replace(session, options=options), asked)
+    if nodes == 0:
+        return session, nodes, reason
+    rest, rests = session.rest.wanted(rules)
+    return replace(session, rest=rest), 0 if rests else nodes, Reason.RESTING if rests else reason
 
 
 def allowed_nodes(session: Session, asked: int) -> tuple[int, Reason]:

@@ -30,6 +30,7 @@ class TailRow:
     reason: int
     kind: int
     detail: int
+    accepted: int
     tokens: list[int]
     parents: list[int]
     survival: list[float]
@@ -45,8 +46,10 @@ def step(
     now: float,
     budget: int = 0,
     min_survival: float = 0.0,
+    cost: Any = None,
+    paced: bool = False,
 ) -> list[TailRow]:
-    """One engine step; `engine` and its StepColumns, `columns`, are native or those of the twin."""
+    """One engine step; `engine`, its StepColumns, `columns`, and its StepCost are native or those of the twin."""
     packed_rows = columns(
         request=packed("<u4", [row.request for row in rows]),
         epoch=packed("<u4", [row.epoch for row in rows]),
@@ -59,7 +62,7 @@ def step(
         bitmap=packed("u1", [went_through for row in rows for went_through in row.bitmap]),
         max_nodes=packed("<u2", [row.max_nodes for row in rows]),
     )
-    return _tail_rows(engine.step(verifier, now, packed_rows, budget, min_survival))
+    return _tail_rows(engine.step(verifier, now, packed_rows, budget, min_survival, cost, paced))
 
 
 def packed(kind: str, values: Any) -> bytes:
@@ -67,7 +70,7 @@ def packed(kind: str, values: Any) -> bytes:
 
 
 def _tail_rows(tails: Any) -> list[TailRow]:
-    base, status, reason, kind, detail, node_end, tokens, parents, survival, source = (
+    base, status, reason, kind, detail, accepted, node_end, tokens, parents, survival, source = (
         np.frombuffer(getattr(tails, name), dtype=form).tolist()
         for name, form in {
             "base": "<u4",
@@ -75,6 +78,7 @@ def _tail_rows(tails: Any) -> list[TailRow]:
             "reason": "u1",
             "kind": "u1",
             "detail": "<u4",
+            "accepted": "<i2",
             "node_end": "<u4",
             "tokens": "<i4",
             "parents": "<i2",
@@ -89,6 +93,7 @@ def _tail_rows(tails: Any) -> list[TailRow]:
             reason[row],
             kind[row],
             detail[row],
+            accepted[row],
             tokens[first:end],
             parents[first:end],
             survival[first:end],

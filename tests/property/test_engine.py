@@ -1,7 +1,8 @@
 """The native engine answers what its slow twin answers, bit for bit, whatever verifiers do."""
 
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from itertools import accumulate
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -20,12 +21,6 @@ SESSION_TTL = 100.0
 GREATEST_ID = 2**31 - 1
 
 Key = tuple[int, int]
-
-
-class Step(TypedDict):
-    now: float
-    budget: int
-    min_survival: float
 
 
 ids = st.sampled_from([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5])
@@ -49,6 +44,16 @@ policies = st.fixed_dictionaries(
 )
 
 
+paces = st.just({}) | st.fixed_dictionaries(
+    {
+        "rest_after": st.sampled_from([1, 2]),
+        "rest_steps": st.sampled_from([1, 2]),
+        "long_run_tokens": st.sampled_from([0, 4]),
+        "long_run_factor": st.sampled_from([1.0, 1.5, 3.0]),
+    }
+)
+
+
 @st.composite
 def options(draw: st.DrawFn) -> dict[str, Any]:
     return {
@@ -64,6 +69,32 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "hide_history": draw(st.sampled_from([False, False, True])),
         "corpora": draw(st.sampled_from([None, None, [1], [2, 1, 1], [9], []])),
     }
+
+
+def costs() -> st.SearchStrategy[reference.StepCost | None]:
+    """No table, tables of one entry, flat and steep ones, and such that end before the plain step does."""
+    rises = st.sampled_from([0.0, 0.0, 0.5, 100.0])
+    entries = st.lists(st.tuples(st.integers(1, 12), rises), min_size=1, max_size=8)
+    widths = st.sets(st.integers(0, 20), max_size=4).map(sorted)
+    return st.none() | st.builds(cost_of, entries, st.sampled_from([0.0, 3.0]), st.integers(0, 9), st.just([]) | widths)
+
+
+def cost_of(
+    entries: list[tuple[int, float]], drafting_micros: float, other_tokens: int, widths: list[int]
+) -> reference.StepCost:
+    tokens = accumulate(more for more, _ in entries)
+    micros = accumulate((rise for _, rise in entries[1:]), initial=1.0 + entries[0][1])
+    return reference.StepCost(list(tokens), list(micros), drafting_micros, other_tokens, widths)
+
+
+def native_cost(cost: reference.StepCost) -> native.StepCost:
+    return native.StepCost(
+        packed("<u4", cost.tokens),
+        packed("<f4", cost.micros),
+        cost.drafting_micros,
+        cost.other_tokens,
+        packed("<u2", cost.widths),
+    )
 
 
 @dataclass(frozen=True)
@@ -155,6 +186,7 @@ class EnginesAgree(RuleBasedStateMachine):
         documents=st.lists(prompts(), max_size=3),
         learning=st.sampled_from([True, True, True, False]),
         priors=st.none() | st.integers(0, 2**32 - 1),
+        pace=paces,
     )
     def start(
         self,
@@ -164,9 +196,10 @@ class EnginesAgree(RuleBasedStateMachine):
         documents: list[list[int]],
         learning: bool,
         priors: int | None,
+        pace: dict[str, Any],
     ) -> None:
         limits = (SESSION_TTL, AMPLE, AMPLE, max_nodes)
-        said = {"indexing_thread": False, "learning": learning}
+        said = {"indexing_thread": False, "learning": learning} | pace
         model = random_model(priors) if priors is not None else None
         self.native = native.Engine(*limits, **said, priors=native_model(model).save() if model else b"")
         self.twin = reference.Engine(*limits, **said, priors=model)
@@ -217,10 +250,20 @@ class EnginesAgree(RuleBasedStateMachine):
         steps=st.lists(plans("append", "follow", "follow"), min_size=3, max_size=8),
         budget=st.sampled_from([0, 0, 1, 6]),
         min_survival=st.sampled_from([0.0, 0.0, 0.05, 0.3]),
+        cost=costs(),
+        paced=st.booleans(),
     )
-    def decode(self, verifier: int, steps: list[list[Plan]], budget: int, min_survival: float) -> None:
+    def decode(
+        self,
+        verifier: int,
+        steps: list[list[Plan]],
+        budget: int = 0,
+        min_survival: float = 0.0,
+        cost: reference.StepCost | None = None,
+        paced: bool = False,
+    ) -> None:
         for plans in steps:
-            self._step(verifier, plans, budget, min_survival)
+            self._step(verifier, plans, cost, budget=budget, min_survival=min_survival, paced=paced)
 
     @rule(
         verifier=verifiers,
@@ -231,14 +274,17 @@ class EnginesAgree(RuleBasedStateMachine):
         ),
     )
     def decode_badly(self, verifier: int, steps: list[list[Plan]]) -> None:
-        self.decode(verifier, steps, 0, 0.0)
+        self.decode(verifier, steps)
 
-    def _step(self, verifier: int, plans: list[Plan], budget: int, min_survival: float) -> None:
+    def _step(self, verifier: int, plans: list[Plan], cost: reference.StepCost | None, **asked: Any) -> None:
         mirrors = [self.mirrors[verifier, plan.handle] for plan in plans]
         rows = [mirror.commit(plan) for mirror, plan in zip(mirrors, plans, strict=True)]
-        said: Step = {"now": self.now, "budget": budget, "min_survival": min_survival}
-        tails = step(self.native, native.StepColumns, verifier, rows, **said)
-        assert tails == step(self.twin, reference.StepColumns, verifier, rows, **said)
+        said = {"now": self.now, **asked}
+        told = native_cost(cost) if cost else None
+        tails = step(self.native, native.StepColumns, verifier, rows, cost=told, **said)
+        assert tails == step(self.twin, reference.StepColumns, verifier, rows, cost=cost, **said)
+        for tail in tails:
+            assert all(-1 <= parent < node for node, parent in enumerate(tail.parents))
         for plan, mirror, row, tail in zip(plans, mirrors, rows, tails, strict=True):
             if tail.status == Status.OK:
                 mirror.taken(row, tail)
@@ -268,7 +314,7 @@ class EnginesAgree(RuleBasedStateMachine):
         prompts: list[list[int]],
         options: dict[str, Any],
     ) -> None:
-        self.decode(verifier, steps, 0, 0.0)
+        self.decode(verifier, steps)
         for handle in (0, 1):
             self.close(verifier, handle, 0)
         self.index(most)

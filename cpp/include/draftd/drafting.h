@@ -11,6 +11,7 @@
 #include "draftd/model.h"
 #include "draftd/recent_pairs.h"
 #include "draftd/segments.h"
+#include "draftd/step_cost.h"
 #include "draftd/types.h"
 
 namespace draftd {
@@ -89,8 +90,10 @@ class Drafter {
 
   // Drafts the likeliest nodes of the whole batch: at most `budget` in all, at
   // most each wish's max_nodes, none below `min_survival`. Nodes of a tree are
-  // in the order of their survival, parents first.
-  void draft(std::span<const DraftWish> wishes, std::uint32_t budget, double min_survival);
+  // in the order of their survival, parents first. With a cost, as many as let
+  // the step emit most tokens for each microsecond.
+  void draft(std::span<const DraftWish> wishes, std::uint32_t budget, double min_survival,
+             const StepCost* cost = nullptr);
   // The tree of wish i; valid until the next draft().
   std::span<const DraftNode> tree(std::size_t i) const;
   // What it was made from; empty for a preset. The caller may swap it for

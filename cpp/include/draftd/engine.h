@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct EngineLimits {
   std::uint32_t max_nodes;  // per request and step
   bool in_flight = true;    // running requests draft from what others have generated so far
   bool learning = true;     // drafts are scored by what became of earlier ones
+  PaceRules pace = {};
 };
 
 struct OpenRequest {
@@ -56,6 +58,8 @@ struct StepColumns {
   std::span<const std::uint16_t> max_nodes;
   std::uint32_t budget;  // over the batch; 0: as much as the rows ask for
   double min_survival;
+  bool paced = false;                 // EngineLimits::pace holds
+  std::optional<StepCost> cost = {};  // no more nodes than pay, then; its `rows` are set by the step
 };
 
 struct TailColumns {
@@ -63,7 +67,8 @@ struct TailColumns {
   std::vector<std::uint8_t> status;
   std::vector<std::uint8_t> reason;
   std::vector<std::uint8_t> kind;
-  std::vector<std::uint32_t> detail;  // position of an invalid id in the row's tokens
+  std::vector<std::uint32_t> detail;   // position of an invalid id in the row's tokens
+  std::vector<std::int16_t> accepted;  // nodes of the row's last tail; -1: the commit did not use it
   std::vector<std::uint32_t> node_end;
   std::vector<Token> tokens;
   std::vector<std::int16_t> parents;

@@ -44,6 +44,12 @@ struct Lesson {
     const std::uint32_t first = place == 0 ? 0 : end[place - 1];
     return std::span(candidates).subspan(first, end[place] - first);
   }
+  // To the first nodes of the tree.
+  void cut(std::size_t nodes) {
+    end.resize(nodes + 1);
+    raw.resize(nodes);
+    candidates.resize(end.back());
+  }
   void clear() {
     candidates.clear();
     end.clear();

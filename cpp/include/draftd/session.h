@@ -14,6 +14,7 @@
 #include "draftd/model.h"
 #include "draftd/reach.h"
 #include "draftd/recent_pairs.h"
+#include "draftd/rest.h"
 #include "draftd/types.h"
 
 namespace draftd {
@@ -45,6 +46,14 @@ struct Verified {
   std::span<const std::uint8_t> bitmap;  // one byte per node
 };
 
+// What holds for a request in paced steps.
+struct PaceRules {
+  RestRule rest;
+  // With more tokens of output than this it may have `long_run_factor` times the nodes that it allows itself.
+  std::uint32_t long_run_tokens = 0;
+  double long_run_factor = 1.0;  // at least 1
+};
+
 // Verified and accepted nodes by depth, summed over steps; depth 1 is entry 0.
 struct Acceptance {
   std::uint64_t steps = 0;    // verify steps: commits that brought new tokens, but for prefill's
@@ -62,12 +71,14 @@ class Session {
   // `prompt` and `output` hold valid ids.
   Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt, std::span<const Token> output);
 
+  static constexpr std::int16_t kNoOutcome = -1;
   struct Commit {
     Status status = Status::kOk;
-    std::uint32_t position = 0;       // of the invalid id within the commit
-    bool stale_tail = false;          // the commit used a tail that is not our last
-    bool lesson = false;              // it used our last: teach() knows what became of it
-    std::uint32_t kept = UINT32_MAX;  // committed tokens that the verifier did not take back
+    std::uint32_t position = 0;          // of the invalid id within the commit
+    bool stale_tail = false;             // the commit used a tail that is not our last
+    bool lesson = false;                 // it used our last: teach() knows what became of it
+    std::uint32_t kept = UINT32_MAX;     // committed tokens that the verifier did not take back
+    std::int16_t accepted = kNoOutcome;  // nodes of our last tail, where it used that
   };
   // Takes verified tokens that start at committed length `start`.
   Commit commit(std::uint32_t start, std::span<const Token> tokens, const Verified& verified);
@@ -77,7 +88,9 @@ class Session {
     std::uint32_t nodes;
     Reason reason;
   };
-  Allowance allowance(std::uint32_t asked) const;
+  Allowance allowance(std::uint32_t asked) const { return allowance(asked, options_.max_nodes); }
+  // The same in a paced step of the request.
+  Allowance paced_allowance(std::uint32_t asked, const PaceRules& rules);
   // Remembers what was delivered, so that the next commit's outcome can be read.
   // Takes what it was made from, and gives memory back for the next.
   void deliver(std::span<const DraftNode> tree, Lesson& lesson);
@@ -124,7 +137,9 @@ class Session {
   Place& place_in(const Index& index);
   void cut(std::size_t length);
   void append(std::span<const Token> tokens);
-  void observe(std::span<const Token> tokens, const Verified& verified);
+  // Returns how many nodes were accepted.
+  std::int16_t observe(std::span<const Token> tokens, const Verified& verified);
+  Allowance allowance(std::uint32_t asked, std::uint32_t own_limit) const;
 
   std::uint32_t epoch_;
   RequestOptions options_;
@@ -138,7 +153,8 @@ class Session {
   std::vector<Reach> reaches_;
   std::uint32_t tail_base_ = Verified::kNoTail;
   std::vector<DraftNode> tail_;
-  Lesson lesson_;          // of the tail
+  Lesson lesson_;  // of the tail
+  Rest rest_;
   Acceptance acceptance_;  // of the whole request
   Acceptance unreported_;
   // What the last commit says of its tail; kept for their memory.

@@ -29,6 +29,7 @@ void TailColumns::clear() {
   reason.clear();
   kind.clear();
   detail.clear();
+  accepted.clear();
   node_end.clear();
   tokens.clear();
   parents.clear();
@@ -48,14 +49,17 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
     const Session::Commit commit = s.commit_row(verifier, step, row, now, retired);
     tails.status.push_back(static_cast<std::uint8_t>(commit.status));
     tails.detail.push_back(commit.position);
+    tails.accepted.push_back(commit.accepted);
     s.statistics.stale_tails += commit.stale_tail ? 1 : 0;
   }
   std::uint32_t asked = 0;
   for (std::size_t row = 0; row < step.request.size(); ++row) {
     SessionEntry* const entry = s.rows[row];
-    const Session::Allowance allowed =
-        entry == nullptr ? Session::Allowance{0, Reason::kRefused}
-                         : entry->session.allowance(std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes));
+    const std::uint32_t wanted = std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes);
+    Session::Allowance allowed{0, Reason::kRefused};
+    if (entry != nullptr) {
+      allowed = step.paced ? entry->session.paced_allowance(wanted, s.limits.pace) : entry->session.allowance(wanted);
+    }
     s.reasons.push_back(allowed.reason);
     if (allowed.reason == Reason::kNotEmpty) {
       s.namespaces[entry->name_space]->mark_used(entry->session.options(), now);
@@ -64,7 +68,9 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
     }
   }
   s.judge_fits();
-  s.drafter.draft(s.wishes, step.budget == 0 ? asked : step.budget, step.min_survival);
+  std::optional<StepCost> cost = step.cost;
+  if (cost) cost->rows = static_cast<std::uint32_t>(step.request.size());
+  s.drafter.draft(s.wishes, step.budget == 0 ? asked : step.budget, step.min_survival, cost ? &*cost : nullptr);
 
   std::size_t wish = 0;
   for (std::size_t row = 0; row < step.request.size(); ++row) {

@@ -21,6 +21,10 @@ Engine::Engine(EngineLimits limits, bool indexing_thread, std::span<const std::u
   if (limits.max_nodes < 1 || limits.max_nodes > INT16_MAX) {
     throw std::invalid_argument("max_nodes is " + std::to_string(limits.max_nodes) + ", not in [1, 32767]");
   }
+  if (!(limits.pace.long_run_factor >= 1.0)) {
+    throw std::invalid_argument("long_run_factor is " + std::to_string(limits.pace.long_run_factor) +
+                                ", not 1 or more");
+  }
   if (indexing_thread) storage_->indexing_thread = std::thread([this] { storage_->run_indexing_thread(); });
 }
 

@@ -81,7 +81,7 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
   // An empty draft has no tail to name: what comes where it was made tells what it missed.
   const bool missed =
       tail_.empty() && !names_tail && !fresh.empty() && start == tail_base_ && fresh.size() == tokens.size();
-  if (used_tail) observe(fresh, verified);
+  if (used_tail) result.accepted = observe(fresh, verified);
   if (missed) followed_.assign(fresh.begin(), fresh.begin() + 1);
   if (!fresh.empty()) tail_base_ = Verified::kNoTail;
   result.lesson = (used_tail || missed) && !lesson_.end.empty();  // none where a preset drafted
@@ -116,7 +116,7 @@ void Session::cut(std::size_t length) {
 
 // Follows the committed tokens from the root of the last tail through the
 // nodes that went through the target.
-void Session::observe(std::span<const Token> tokens, const Verified& verified) {
+std::int16_t Session::observe(std::span<const Token> tokens, const Verified& verified) {
   const auto went_through = [&](std::size_t node) {
     if (verified.nodes == Verified::kBitmap) return node < verified.bitmap.size() && verified.bitmap[node] != 0;
     return verified.nodes == Verified::kAll || std::cmp_less(node, verified.nodes);
@@ -130,6 +130,8 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
   const auto counted = static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
 
   std::int32_t reached = -1;
+  std::int16_t length = 0;
+  bool any_verified = false;
   depths_.resize(tail_.size());
   fates_.assign(tail_.size(), Fate::kNotVerified);
   followed_.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted));
@@ -138,9 +140,13 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
     const std::size_t depth = parent < 0 ? 1 : depths_[static_cast<std::size_t>(parent)] + std::size_t{1};
     depths_[node] = static_cast<std::uint16_t>(depth);
     if (!went_through(node)) continue;
+    any_verified = true;
     const bool accepted = parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1];
     fates_[node] = accepted ? Fate::kAccepted : Fate::kRejected;
-    if (accepted) reached = static_cast<std::int32_t>(node);
+    if (accepted) {
+      reached = static_cast<std::int32_t>(node);
+      length = static_cast<std::int16_t>(depth);
+    }
     for (Acceptance* const sum : {&acceptance_, &unreported_}) {
       count_at(sum->verified, depth);
       if (accepted) count_at(sum->accepted, depth);
@@ -150,12 +156,22 @@ void Session::observe(std::span<const Token> tokens, const Verified& verified) {
     ++sum->drafts;
     sum->covered += reached < 0 ? 0 : 1;
   }
+  if (any_verified) rest_.outcome(length > 0);
+  return length;
 }
 
-Session::Allowance Session::allowance(std::uint32_t asked) const {
+Session::Allowance Session::paced_allowance(std::uint32_t asked, const PaceRules& rules) {
+  double own_limit = options_.max_nodes;
+  if (tokens_.size() - prompt_ > rules.long_run_tokens) own_limit *= rules.long_run_factor;
+  const Allowance allowed = allowance(asked, static_cast<std::uint32_t>(std::min<double>(own_limit, UINT32_MAX)));
+  if (allowed.nodes > 0 && rest_.now(rules.rest)) return {0, Reason::kResting};
+  return allowed;
+}
+
+Session::Allowance Session::allowance(std::uint32_t asked, std::uint32_t own_limit) const {
   if (asked == 0) return {0, Reason::kNotAsked};
   if (stopped()) return {0, Reason::kStopped};
-  std::uint32_t nodes = std::min(asked, options_.max_nodes);
+  std::uint32_t nodes = std::min(asked, own_limit);
   if (options_.max_new_tokens) {
     const std::size_t output_length = tokens_.size() - prompt_;
     // The last token allowed comes from the verifier itself.
