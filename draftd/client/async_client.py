@@ -87,6 +87,23 @@ class AsyncClient:
         drafts.update(drafts_of(served, await self._ask(rows, wish, self.deadline)))
         return {request: drafts[request] for request in commits}
 
+    async def step_ahead(
+        self,
+        commits: Mapping[AsyncRequest, Sequence[int]],
+        budget: int | None = None,
+        max_nodes: int = 16,
+        *,
+        min_survival: float = 0.0,
+        verified: Mapping[AsyncRequest, Verified] | None = None,
+    ) -> dict[AsyncRequest, Draft]:
+        """`step` for an engine that does not wait for the answer. See Client.step_ahead."""
+        wish = Wish(max_nodes, budget, min_survival)
+        closed = [request for request in commits if request.closed]
+        drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
+        rows, served = _open_rows(commits, verified)
+        drafts.update(drafts_of(served, await self._post_ahead(rows, wish)))
+        return {request: drafts[request] for request in commits}
+
     async def commit(
         self, commits: Mapping[AsyncRequest, Sequence[int]], *, verified: Mapping[AsyncRequest, Verified] | None = None
     ) -> None:
@@ -179,6 +196,24 @@ class AsyncClient:
                 if not sent:
                     self._core.gave_up(outgoing, Reason.UNREACHABLE)
 
+    async def _post_ahead(self, rows: Rows, wish: Wish) -> Tails:
+        """Commit and ask without waiting for the answer; what is left of the tails that came before."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)  # the reader takes what has come
+        if self._closed or not self._core.standing.may_ask(loop.time()):
+            return self._core.not_asked(rows, Reason.CLOSED if self._closed else Reason.OFF)
+        messages = self._core.post_ahead(rows, wish)
+        tails = self._core.left(rows.mirrors, wish)
+        for outgoing in messages:
+            sent = False
+            try:
+                sent = await self._send(outgoing, loop.time() + self.deadline)
+            finally:
+                if not sent:
+                    self._core.gave_up(outgoing, Reason.UNREACHABLE)
+                    self._core.standing.judge(Reason.UNREACHABLE, loop.time())
+        return tails
+
     async def _round_trip(self, outgoing: Outgoing, until: float) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._awaited[outgoing.step] = future
@@ -244,6 +279,6 @@ def _open_rows(
 ) -> tuple[Rows, list[AsyncRequest]]:
     """Those that are not closed, with their rows."""
     served = [request for request in commits if not request.closed]
-    verified_of_rows = verified_rows(map(verified.get, served)) if verified else None
-    tokens = [commits[request] for request in served]
-    return Rows([request.mirror for request in served], tokens, verified_of_rows), served
+    mirrors = [request.mirror for request in served]
+    verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
+    return Rows(mirrors, [commits[request] for request in served], verified_of_rows), served

@@ -84,8 +84,8 @@ class ChannelClient(Closing):
         """
         until = self._until()
         wish = Wish(max_nodes, budget, min_survival)
-        verified_of_rows = verified_rows(map(verified.get, commits)) if verified else None
         mirrors = [request.mirror for request in commits]
+        verified_of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
         if True in [mirror.closed for mirror in mirrors]:
             return self._step_open_ones(commits, budget, max_nodes, min_survival, verified)
         rows = Rows(mirrors, list(commits.values()), verified_of_rows)
@@ -106,14 +106,36 @@ class ChannelClient(Closing):
             drafts.update(drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED)))
         return {request: drafts[request] for request in commits}
 
+    def step_ahead(
+        self,
+        commits: Mapping[Request, Sequence[int]],
+        budget: int | None = None,
+        max_nodes: int = 16,
+        *,
+        min_survival: float = 0.0,
+        verified: Mapping[Request, Verified] | None = None,
+    ) -> dict[Request, Draft]:
+        """`step` for an engine that does not wait: commits, asks, and returns at once what it has.
+
+        That is, of each request's newest draft that came before this call, what continues the text with these tokens:
+        the nodes below them, whose survival is that given these tokens. Empty when nothing came yet (Reason.LATE), and
+        when the tokens left the draft or went past its end (Reason.NO_MATCH). The answer to this call is for the next.
+        """
+        until = self._until()
+        wish = Wish(max_nodes, budget, min_survival)
+        still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
+        drafts = drafts_of(still_open, self._line.post_ahead(_rows(still_open, verified), wish, until))
+        closed = [request for request in commits if request not in still_open]
+        with self._line.guard:
+            drafts.update(drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED)))
+        return {request: drafts[request] for request in commits}
+
     def commit(
         self, commits: Mapping[Request, Sequence[int]], *, verified: Mapping[Request, Verified] | None = None
     ) -> None:
         """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
         taken = {request: tokens for request, tokens in commits.items() if not request.closed}
-        verified_of_rows = verified_rows(map(verified.get, taken)) if verified else None
-        rows = Rows([request.mirror for request in taken], list(taken.values()), verified_of_rows)
-        self._line.post(rows, self._until())
+        self._line.post(_rows(taken, verified), self._until())
 
     def close_request(self, request: Request, reason: CloseWord = "finished", *, hold: bool = False) -> None:
         """What `request.close` does. A close that does not get out now goes with the next message; with `hold` it
@@ -154,6 +176,12 @@ class ChannelClient(Closing):
 
     def _until(self, deadline: float | None = None) -> float:
         return time.monotonic() + (self.deadline if deadline is None else checked_deadline(deadline))
+
+
+def _rows(commits: Mapping[Request, Sequence[int]], verified: Mapping[Request, Verified] | None) -> Rows:
+    mirrors = [request.mirror for request in commits]
+    of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
+    return Rows(mirrors, list(commits.values()), of_rows)
 
 
 class Client(ChannelClient):

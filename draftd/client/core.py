@@ -15,6 +15,7 @@ from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors, add_closes, add_syncs
 from draftd.client.rows import RowColumns, Rows, Wish, fill_commit
 from draftd.client.standing import Answer, Standing
+from draftd.client.tail_buffer import TailBuffer
 from draftd.client.under_way import Unanswered, UnderWay
 from draftd.wire import PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
 
@@ -53,7 +54,8 @@ class ClientCore:
         )
         self._incarnation = self._hello.incarnation
         self._steps = count(1)
-        self._under_way = UnderWay(self.standing, self.mirrors)
+        self._tail_buffer = TailBuffer(self.standing, vocabulary_size)
+        self._under_way = UnderWay(self.standing, self.mirrors, self._tail_buffer)
         self._columns = RowColumns()
 
     # Conversations
@@ -76,8 +78,7 @@ class ClientCore:
         for part in parts:
             part_wish = wish
             if wish is not None and budget is not None:
-                share = -(-budget * len(part.mirrors) // rows_left)  # rounded up
-                part_wish = replace(wish, budget=share)
+                part_wish = replace(wish, budget=budget).share(len(part.mirrors), rows_left)
             tails.append((yield from self._converse(part, part_wish, None, attempts)))
             core_micros += self.last_core_micros
             budget = budget - tails[-1].nodes if budget is not None else None
@@ -103,6 +104,16 @@ class ClientCore:
     def post(self, rows: Rows, *, opening: Mirror | None = None) -> list[Outgoing]:
         """Commits, closes or an opening whose answer nobody waits for."""
         return [self._build(part, None, opening, awaited=False) for part in rows.parts(self._under_way.limits)]
+
+    def post_ahead(self, rows: Rows, wish: Wish) -> list[Outgoing]:
+        """Commits and a wish whose answer nobody waits for: `left` gives what came of it, once it has come."""
+        parts = rows.parts(self._under_way.limits)
+        shares = [wish.share(len(part.mirrors), len(rows.mirrors)) for part in parts]
+        return [self._build(part, share, None, awaited=False) for part, share in zip(parts, shares, strict=True)]
+
+    def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
+        """What is left of each request's newest tail."""
+        return self._tail_buffer.left(mirrors, wish.max_nodes)
 
     def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
         """No answer came in time (LATE), or the message was lost with the connection (any other reason)."""
@@ -151,12 +162,13 @@ class ClientCore:
             fill_commit(commit, rows, starts, wish.max_nodes if wish else 0)
             for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
-                mirror.has_tail = False  # until the answer brings one
+                mirror.told_of_no_draft()  # until the answer brings one
         if wish:
             batch.budget = wish.budget or 0
             batch.min_survival = wish.min_survival
         frames.append(frame.SerializeToString())
-        self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited))
+        ahead = identity if wish is not None and not awaited else None
+        self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited, rows=ahead))
         return Outgoing(step, frames, identity)
 
     def _greeting(self) -> bytes:
@@ -210,10 +222,11 @@ class ClientCore:
             raise MalformedTailError("its rows are not those that were asked for")
         self.standing.counters.unknown_tails += tails.unknown_kinds()
         for mirror in mirrors:
-            mirror.has_tail = True
+            mirror.tail_base = mirror.prompt_length + len(mirror.output)
         if any(tails.reason):
             for mirror, reason in zip(mirrors, tails.reason, strict=True):
-                mirror.has_tail = reason == Reason.NOT_EMPTY
+                if reason != Reason.NOT_EMPTY:
+                    mirror.told_of_no_draft()
             # Of a request that it refused to open, a drafter says NEED_SYNC; the caller wants to know why.
             tails.status = bytes(
                 mirror.refused if status == Status.NEED_SYNC and mirror.refused else status
@@ -226,7 +239,7 @@ class ClientCore:
     def no_tails(self, mirrors: Sequence[Mirror], reason: Reason, status: Status = Status.OK) -> Tails:
         """Empty drafts that the client gives by itself."""
         for mirror in mirrors:
-            mirror.has_tail = False
+            mirror.told_of_no_draft()
         return Tails.empty(reason, [mirror.epoch for mirror in mirrors], [mirror.length for mirror in mirrors], status)
 
     def not_asked(self, rows: Rows, reason: Reason) -> Tails:

@@ -63,6 +63,30 @@ class Line:
         finally:
             self._end_turn()
 
+    def post_ahead(self, rows: Rows, wish: Wish, until: float) -> Tails:
+        """Commit and ask without waiting for the answer; what is left of the tails that came before."""
+        if not self._take_turn(until):
+            with self.guard:
+                return self._core.not_asked(rows, Reason.LATE)
+        try:
+            with self.guard:
+                if self.closed:
+                    return self._core.not_asked(rows, Reason.CLOSED)
+                if not self._core.standing.may_ask(time.monotonic()):
+                    return self._core.not_asked(rows, Reason.OFF)
+            self._drain()
+            with self.guard:
+                messages = self._core.post_ahead(rows, wish)
+            for outgoing in messages:
+                if not self._channel.send(outgoing.frames, 0):
+                    self._give_up(outgoing, Reason.UNREACHABLE)
+                    with self.guard:
+                        self._core.standing.judge(Reason.UNREACHABLE, time.monotonic())
+            with self.guard:
+                return self._core.left(rows.mirrors, wish)
+        finally:
+            self._end_turn()
+
     def close(self, until: float) -> None:
         """Nothing is asked any more. If another has the turn until then, the channel closes when that turn ends."""
         self.closed = True

@@ -1,6 +1,15 @@
 """The client's own copy of one request: enough to tell a drafter that knows nothing about it."""
 
-from draftd.wire import DraftSync, Status
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from draftd.wire import NO_TAIL, DraftSync, Status
+
+if TYPE_CHECKING:
+    from draftd.client.tail_buffer import KeptTail
 
 SYNC_OVERHEAD = 16  # bytes: field headers
 
@@ -11,7 +20,20 @@ class Mirror:
     Identity, not value, makes two mirrors the same: they are dictionary keys.
     """
 
-    __slots__ = ("closed", "epoch", "handle", "has_tail", "opening", "output", "prompt_length", "refused", "synced_in")
+    __slots__ = (
+        "closed",
+        "epoch",
+        "handle",
+        "kept",
+        "opening",
+        "output",
+        "part",
+        "prompt_length",
+        "refused",
+        "synced_in",
+        "tail_base",
+        "tail_nodes",
+    )
 
     def __init__(self, opening: DraftSync) -> None:
         self.opening = opening  # everything stated at open, sent again at every re-sync
@@ -19,7 +41,11 @@ class Mirror:
         self.epoch = opening.epoch
         self.prompt_length = len(opening.prompt) // 4
         self.output: list[int] = []  # committed so far
-        self.has_tail = False  # since the last commit a draft with nodes was delivered, so the next one can speak of it
+        # The draft with nodes that was delivered since the last commit, so that the next one can speak of it:
+        self.tail_base = NO_TAIL  # base of its tail
+        self.part: NDArray[np.int64] | None = None  # the nodes of that tail that it has; None: all
+        self.tail_nodes = 0  # of that tail, where the draft is a part of it
+        self.kept: KeptTail | None = None  # for an engine that does not wait: the newest tail
         self.synced_in = 0  # the step that carried the latest DraftSync
         self.refused = Status.OK  # why the drafter took no DraftSync of it; then it is not asked again
         self.closed = False
@@ -37,3 +63,14 @@ class Mirror:
     def cut(self, length: int) -> None:
         """Forget what was committed beyond `length`."""
         del self.output[length - self.prompt_length :]
+        self.kept = None
+        self.told_of_no_draft()
+
+    def told_of_no_draft(self) -> None:
+        """The next commit speaks of no draft."""
+        self.tail_base = NO_TAIL
+        self.part = None
+
+    def since(self, base: int) -> Sequence[int]:
+        """The tokens committed from `base` on, which lies in the output."""
+        return self.output[base - self.prompt_length :]

@@ -63,7 +63,7 @@ class Mirrors:
         """Take tokens that are not sent, because nobody is asked now: a re-sync will carry them."""
         for mirror, row in zip(mirrors, tokens, strict=True):
             mirror.output.extend(row)
-            mirror.has_tail = False
+            mirror.told_of_no_draft()
         self._unsynced.update(mirrors)
 
     def need_sync(self, mirrors: Iterable[Mirror]) -> None:
@@ -127,7 +127,8 @@ def add_syncs(batch: StepBatch, mirrors: Sequence[Mirror]) -> None:
         sync.CopyFrom(mirror.opening)
         sync.output = token_column(mirror.output)
         mirror.synced_in = batch.step
-        mirror.has_tail = False
+        mirror.kept = None
+        mirror.told_of_no_draft()
 
 
 def add_closes(batch: StepBatch, closes: Sequence[Close]) -> None:

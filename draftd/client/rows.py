@@ -1,7 +1,7 @@
 """The commit columns of one step: one row per request."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from operator import index
 from typing import SupportsIndex
@@ -43,6 +43,10 @@ class Wish:
             object.__setattr__(self, "budget", None)
         if not 0.0 <= self.min_survival <= 1.0:
             raise ValueError(f"min_survival is {self.min_survival}; a probability is between 0 and 1")
+
+    def share(self, rows: int, of: int) -> "Wish":
+        """What a part of a step may wish for: `rows` of its `of` requests."""
+        return self if self.budget is None or of == 0 else replace(self, budget=-(-self.budget * rows // of))
 
 
 def whole(name: str, value: SupportsIndex) -> int:
@@ -134,13 +138,10 @@ def fill_commit(commit: VerifyCommit, rows: Rows, starts: list[int], max_nodes: 
     commit.start = u32_column(starts)
     lengths = list(map(len, rows.tokens))
     commit.token_end = u32_column(accumulate(lengths))
-    has_tails = [mirror.has_tail for mirror in rows.mirrors]
-    if 0 in lengths or False in has_tails:
-        # A row without tokens verified nothing: it only asks for a draft.
-        used = (length > 0 and has_tail for length, has_tail in zip(lengths, has_tails, strict=True))
-        commit.tail_base = u32_column(start if use else NO_TAIL for start, use in zip(starts, used, strict=True))
-    else:
-        commit.tail_base = commit.start
+    bases = [mirror.tail_base for mirror in rows.mirrors]
+    if 0 in lengths:  # such a row verified nothing: it only asks for a draft
+        bases = [base if length else NO_TAIL for base, length in zip(bases, lengths, strict=True)]
+    commit.tail_base = u32_column(bases)
     commit.max_nodes = max_nodes.to_bytes(2, "little") * len(starts)
     if rows.verified is None:
         commit.verified = ALL_VERIFIED.to_bytes(4, "little", signed=True) * len(starts)
@@ -167,16 +168,36 @@ def _fill_verified(commit: VerifyCommit, verified: Sequence[Verified]) -> None:
         commit.bitmap = bytes(bitmap)
 
 
-def verified_rows(verified: Iterable[Verified]) -> list[Verified] | None:
-    """Checked; None when everything was verified, which is the usual case.
+def verified_rows(mirrors: Sequence[Mirror], verified: Iterable[Verified] | None) -> list[Verified] | None:
+    """Checked, and said of the nodes of whole tails; None when everything was verified, which is the usual case.
 
     Raises ValueError for what is neither a number of nodes nor one flag per node.
     """
-    rows = list(verified)
+    is_part = any(mirror.part is not None for mirror in mirrors)
+    if verified is None and not is_part:
+        return None
+    rows: list[Verified] = [None] * len(mirrors) if verified is None else list(verified)
     for row in rows:
         is_count = isinstance(row, (int, np.integer)) and 0 <= row < 2**31
         if row is not None and not is_count and not isinstance(row, (Sequence, np.ndarray)):
             raise ValueError(
                 f"verified is {row}; give how many nodes were verified, one flag per node, or None for all"
             )
+    if is_part:
+        rows = [_of_tail(mirror, row) for mirror, row in zip(mirrors, rows, strict=True)]
     return None if all(row is None for row in rows) else rows
+
+
+def _of_tail(mirror: Mirror, verified: Verified) -> Verified:
+    """What is said of a part of a tail, as flags of the tail's own nodes."""
+    if mirror.part is None:
+        return verified
+    if verified is None:
+        numbers = mirror.part
+    elif isinstance(verified, (int, np.integer)):
+        numbers = mirror.part[: int(verified)]
+    else:
+        numbers = mirror.part[: len(verified)][np.asarray(verified, np.bool_)[: len(mirror.part)]]
+    flags = np.zeros(mirror.tail_nodes, np.bool_)
+    flags[numbers] = True
+    return flags.tolist()

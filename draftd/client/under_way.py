@@ -9,6 +9,7 @@ from draftd.client.limits import Limits, stated_limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Close, Mirrors
 from draftd.client.standing import Standing
+from draftd.client.tail_buffer import TailBuffer
 from draftd.wire import Error, Frame, HelloReply, Reason, RowError, Status, StepReply
 
 MOST_UNANSWERED = 4096  # steps remembered while their answers are out
@@ -24,13 +25,15 @@ class Unanswered:
     closes: list[Close]
     awaited: bool
     late: bool = False
+    rows: tuple[bytes, bytes] | None = None  # of a step ahead: handle and epoch columns, which the answer has too
 
 
 class UnderWay:
     """Keeps the mirrors and the drafter's standing true to what arrives, and to what does not."""
 
-    def __init__(self, standing: Standing, mirrors: Mirrors) -> None:
+    def __init__(self, standing: Standing, mirrors: Mirrors, tail_buffer: TailBuffer) -> None:
         self.standing = standing
+        self._tail_buffer = tail_buffer
         self.mirrors = mirrors
         self.limits = Limits()
         self.greeted_in = 0  # the step our latest Hello went out with; 0: it has to be sent (again)
@@ -87,7 +90,11 @@ class UnderWay:
         if unanswered is None:
             self.standing.counters.unknown_frames += 1
             return None
-        if self.standing.drafter is not None and reply.drafter != self.standing.drafter.incarnation:
+        foreign = self.standing.drafter is not None and reply.drafter != self.standing.drafter.incarnation
+        if unanswered.rows is not None:
+            self.standing.breaker.succeeded()
+            self._tail_buffer.arrived(reply, unanswered.mirrors, unanswered.rows, foreign=foreign)
+        if foreign:
             self.standing.drafter = None
             self.mirrors.need_sync_all(synced_before=reply.step)
         if reply.errors:

@@ -9,6 +9,7 @@ import pytest
 from draftd.client import AsyncClient, Reason
 from draftd.config import EngineSettings
 from draftd.engine import Engine
+from draftd.wire import NO_TAIL
 from tests.contract.serving import grpc_served, zmq_served
 
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3]
@@ -64,13 +65,13 @@ async def test_a_cancelled_step_leaves_the_request_as_after_a_late_answer(endpoi
     async with AsyncClient(endpoint, deadline=PATIENT) as client:
         request = await client.open("r", TEXT, wait=True)
         assert len(await request.draft(2)) == 2
-        assert request.mirror.has_tail
+        assert request.mirror.tail_base != NO_TAIL
         step = asyncio.create_task(request.step([4], budget=2))
         await asyncio.sleep(0)  # it is sent
         step.cancel()
         with pytest.raises(asyncio.CancelledError):
             await step
-        assert not request.mirror.has_tail, "nobody saw the draft of that step"
+        assert request.mirror.tail_base == NO_TAIL, "nobody saw the draft of that step"
         draft = await request.step([5], budget=2)
         while not len(draft):  # the cancelled step may have got lost on its way out: then this one is told NEED_SYNC
             draft = await request.draft(budget=2)
@@ -98,3 +99,13 @@ def test_a_client_may_be_made_before_its_loop_runs(endpoint: str) -> None:
 async def test_a_client_that_was_never_used_closes(tmp_path: Path) -> None:
     for endpoint in silent_endpoints(tmp_path):
         await AsyncClient(endpoint).close()
+
+
+async def test_an_engine_that_does_not_wait_gets_what_came_before(endpoint: str) -> None:
+    async with AsyncClient(endpoint, deadline=PATIENT) as client:
+        request = await client.open("r", TEXT, wait=True, shape="chain")
+        assert (await client.step_ahead({request: [4]}, max_nodes=3))[request].reason == Reason.LATE
+        await client.check(PATIENT)  # answered after the step
+        draft = (await client.step_ahead({request: [5]}, max_nodes=3))[request]
+        assert (draft.tokens.tolist(), draft.base) == ([6, 7], len(TEXT) + 2)
+    assert (await client.step_ahead({request: []}))[request].reason == Reason.CLOSED

@@ -43,16 +43,16 @@ def test_tokens_that_are_no_row_of_ids_are_an_error_of_one_line(tokens: Any) -> 
 @pytest.mark.parametrize("verified", [-3, 2**31, 1.5])
 def test_what_is_no_number_of_nodes_and_no_flags_is_an_error(verified: Verified) -> None:
     with pytest.raises(ValueError, match=f"verified is {verified}"):
-        verified_rows([None, verified])
+        verified_rows([], [None, verified])
 
 
 def commit_of(rows: list[tuple[bool, list[int], Verified]]) -> VerifyCommit:
     """Rows: whether a draft was delivered, the new tokens, what was verified. Each starts at length 5."""
     mirrors = [Mirror(DraftSync(prompt=bytes(4 * 5))) for _ in rows]
     for mirror, (has_tail, _, _) in zip(mirrors, rows, strict=True):
-        mirror.has_tail = has_tail
+        mirror.tail_base = 5 if has_tail else NO_TAIL
     commit = VerifyCommit()
-    verified = verified_rows(verified for _, _, verified in rows)
+    verified = verified_rows(mirrors, (verified for _, _, verified in rows))
     fill_commit(commit, Rows(mirrors, [tokens for _, tokens, _ in rows], verified), [5] * len(rows), max_nodes=3)
     return commit
 
@@ -82,4 +82,4 @@ def test_numbers_and_flags_may_come_from_numpy() -> None:
     assert np.frombuffer(commit.verified, "<i4").tolist() == [BITMAP_VERIFIED, 1]
     assert commit.bitmap == bytes([1, 0])
     with pytest.raises(ValueError, match="verified is -1"):
-        verified_rows([np.int64(-1)])  # type: ignore[list-item]
+        verified_rows([], [np.int64(-1)])  # type: ignore[list-item]

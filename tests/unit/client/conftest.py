@@ -1,0 +1,3 @@
+from tests.local_drafter import engine, frames
+
+__all__ = ["engine", "frames"]

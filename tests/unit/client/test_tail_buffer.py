@@ -1,0 +1,198 @@
+"""What is left of a tail that the text has outgrown, against a naive twin, and what an engine that never waits gets."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftd.client import Reason
+from draftd.client.local import LocalClient
+from draftd.client.rows import verified_rows
+from draftd.client.tail_buffer import node_after, subtree
+from draftd.client.trees import DraftTree
+from draftd.engine import Engine
+from draftd.wire import NO_TAIL, Error, Frame, Status
+
+Paths = dict[tuple[int, ...], float]
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> DraftTree:
+    """No two siblings are alike; survival falls along every path, ones and zeros included."""
+    tokens: list[int] = []
+    parents: list[int] = []
+    survival: list[float] = []
+    for node in range(draw(st.integers(0, 12))):
+        parent = draw(st.integers(-1, node - 1))
+        taken = {tokens[other] for other in range(node) if parents[other] == parent}
+        token = draw(st.integers(0, 3))
+        if token in taken:
+            token = 10 + node
+        tokens.append(token)
+        parents.append(parent)
+        share = draw(st.sampled_from([0.0, 1e-30, 0.25, 0.5, 1.0]))
+        survival.append(share * (survival[parent] if parent >= 0 else 1.0))
+    return DraftTree(np.array(tokens, np.int32), np.array(parents, np.int16), np.array(survival, np.float32))
+
+
+def paths_of(tree: DraftTree) -> Paths:
+    """The tree as its paths, each with its survival."""
+    paths: list[tuple[int, ...]] = []
+    for token, parent in zip(tree.tokens.tolist(), tree.parents.tolist(), strict=True):
+        paths.append((*(paths[parent] if parent >= 0 else ()), token))
+    return dict(zip(paths, tree.survival.tolist(), strict=True))
+
+
+def naively_left(paths: Paths, committed: tuple[int, ...]) -> Paths | None:
+    if committed and committed not in paths:
+        return None
+    reached = paths[committed] if committed else 1.0
+    return {
+        path[len(committed) :]: min(1.0, survival / reached) if reached > 0 else 0.0
+        for path, survival in paths.items()
+        if len(path) > len(committed) and path[: len(committed)] == committed
+    }
+
+
+@given(trees(), st.data())
+def test_what_is_left_is_what_continues_the_committed_tokens(tree: DraftTree, data: st.DataObject) -> None:
+    paths = paths_of(tree)
+    on_the_tree = st.sampled_from(sorted(paths)) if paths else st.just(())
+    committed = data.draw(st.one_of(st.just(()), on_the_tree, st.lists(st.integers(0, 3), max_size=4).map(tuple)))
+    left = naively_left(paths, committed)
+    node = node_after(tree, committed)
+    if left is None:
+        assert node is None
+        return
+    assert node is not None
+    below, numbers = subtree(tree, node)
+    assert paths_of(below) == pytest.approx(left, rel=1e-5)
+    assert (below.parents < np.arange(len(below.parents))).all(), "parents come first"
+    assert below.tokens.tolist() == tree.tokens[numbers].tolist()
+    assert numbers.tolist() == sorted(numbers.tolist())
+
+
+PROMPT = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2]  # goes on with 3, 4, ...
+
+
+class Ahead:
+    """A request of an engine that does not wait."""
+
+    def __init__(self, engine: Engine, prompt: Sequence[int] = PROMPT) -> None:
+        self.client = LocalClient(engine)
+        self.request = self.client.open("r", prompt, wait=True, shape="chain")
+
+    def step(self, *tokens: int, nodes: int = 6, verified: int | None = None) -> list[int]:
+        draft = self.client.step_ahead({self.request: tokens}, max_nodes=nodes, verified={self.request: verified})
+        self.draft = draft[self.request]
+        return self.draft.tokens.tolist()
+
+
+def test_the_draft_of_the_step_before_goes_on_behind_what_was_committed_since(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    assert ahead.step() == []
+    assert ahead.draft.reason is Reason.LATE, "nothing was asked before"
+    assert ahead.step(3) == [4, 5, 6, 7, 8], "of 3 to 8"
+    assert (ahead.draft.base, ahead.draft.parents.tolist()) == (len(PROMPT) + 1, [-1, 0, 1, 2, 3])
+    assert ahead.step(4, 5) == [6, 7, 8, 9], "of 4 to 9"
+
+
+def test_a_draft_that_the_text_left_is_dropped_and_counted(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    assert ahead.step(99) == []
+    assert ahead.draft.reason is Reason.NO_MATCH
+    assert ahead.client.health().counters.dropped_tails == 1
+
+
+def test_a_draft_that_is_used_up_is_empty(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    ahead.step(nodes=2)
+    assert ahead.step(3, 4) == []
+    assert ahead.draft.reason is Reason.NO_MATCH
+
+
+def test_a_commit_names_the_tail_and_the_nodes_of_it_that_were_verified(engine: Engine, frames: list[Frame]) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    assert ahead.step(3) == [4, 5, 6, 7, 8]
+    ahead.step(4, 5, verified=2)
+    commit = frames[-1].step.commit
+    assert np.frombuffer(commit.tail_base, "<u4").tolist() == [len(PROMPT)]
+    assert list(commit.bitmap) == [0, 1, 1, 0, 0, 0]
+
+
+def test_without_a_draft_a_commit_names_none(engine: Engine, frames: list[Frame]) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    ahead.step(99)
+    ahead.step(98)
+    assert np.frombuffer(frames[-1].step.commit.tail_base, "<u4").tolist() == [NO_TAIL]
+
+
+def test_a_step_that_waits_or_only_commits_may_follow(engine: Engine, frames: list[Frame]) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    ahead.step(3)
+    draft = ahead.client.step({ahead.request: [4, 5, 6]}, max_nodes=2)[ahead.request]
+    assert draft.tokens.tolist() == [7, 8]
+    assert list(frames[-1].step.commit.bitmap) == [0, 1, 1, 1, 1, 1]
+    ahead.client.commit({ahead.request: [7]})
+    assert np.frombuffer(frames[-1].step.commit.tail_base, "<u4").tolist() == [len(PROMPT) + 4]
+
+
+def test_no_more_nodes_than_this_step_wants(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    ahead.step(nodes=6)
+    assert ahead.step(3, nodes=2) == [4, 5]
+    assert verified_rows([ahead.request.mirror], None) == [[False, True, True, False, False, False]]
+    assert ahead.step(4, nodes=0) == []
+    assert ahead.draft.reason is Reason.NOT_ASKED
+
+
+def test_a_closed_request_gets_none_and_its_late_tail_is_counted(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    ahead.request.close()
+    assert ahead.step(3) == []
+    assert ahead.draft.reason is Reason.CLOSED
+    ahead.client.check()
+    assert ahead.client.health().counters.stale_tails == 1
+
+
+def test_a_request_that_is_opened_anew_gets_nothing_of_its_life_before(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    ahead.request = ahead.client.open("r", PROMPT, wait=True, shape="chain")
+    assert ahead.step(3) == []
+    assert ahead.draft.reason is Reason.LATE
+    assert ahead.client.health().counters.stale_tails == 1
+    assert ahead.step(4) == [5, 6, 7, 8, 9]
+
+
+def test_after_the_drafter_forgot_everything_drafts_come_back(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    forgotten = Frame(error=Error(status=Status.NEED_HELLO, step=4)).SerializeToString()
+    ahead.client._core.receive(forgotten)
+    assert ahead.step(3) in ([], [4, 5, 6, 7, 8])
+    ahead.step(4)
+    assert ahead.step(5) == [6, 7, 8, 9, 1]
+
+
+def test_a_broken_answer_is_counted_and_the_step_goes_on(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = Ahead(engine)
+    handle = engine.handle
+
+    def harmful(frame: bytes) -> object:
+        answer = handle(frame)
+        reply = Frame.FromString(answer.reply)
+        reply.reply.tail.node_end = b"\xff" * 4
+        return type(answer)(reply.SerializeToString())
+
+    monkeypatch.setattr(engine, "handle", harmful)
+    ahead.step()
+    assert ahead.step(3) == []
+    assert ahead.client.health().counters.unknown_frames == 1
