@@ -62,12 +62,15 @@ QUERIES = {
     "the same, as the mean of requests": (
         "rate(draftd_request_acceptance_sum[5m]) / rate(draftd_request_acceptance_count[5m])"
     ),
+    "nodes of a step": "rate(draftd_paced_nodes_total[5m]) / rate(draftd_paced_steps_total[5m])",
     "p99 of a step in the core": "histogram_quantile(0.99, rate(draftd_draft_seconds_bucket[5m]))",
 }
 
 
 def _row(name: str, kind: str, label: str, meaning: str) -> str:
-    return f"| `{name}` | {kind} | {f'`{label}`' if label else ''} | {meaning} |"
+    return (
+        f"| `{name}` | {kind} | {', '.join(f'`{part}`' for part in label.split(', ')) if label else ''} | {meaning} |"
+    )
 
 
 def _rows(figures: Iterable[Figure], kind: str, ending: str = "") -> list[str]:

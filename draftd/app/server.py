@@ -48,9 +48,11 @@ class Server:
         self._settings = settings
         self._readiness = Readiness((*self._wanted, "corpora"))
         try:
-            self._engine = Engine(settings.engine, settings.drafting, in_flight=settings.history.in_flight)
+            self._engine = Engine(
+                settings.engine, settings.drafting, settings.pacing, in_flight=settings.history.in_flight
+            )
         except ValueError as error:
-            raise StartError(f"drafting.priors: {error}") from None
+            raise StartError(str(error)) from None
         self._loader = Loader(processes=cpu_count())
         self._library = CorpusLibrary(self._engine, self._loader, settings, directory.path, directory.scratch)
         self._loads = Loads(self._library, settings.corpora)

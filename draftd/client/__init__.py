@@ -15,12 +15,14 @@ from draftd.client.client import Client
 from draftd.client.draft import Draft
 from draftd.client.health import Counters, Health
 from draftd.client.request import AsyncRequest, Request
+from draftd.pacing.cost_table import CostTable
 from draftd.wire import Namespace, Reason, Source, Status, TailKind
 
 __all__ = [
     "AsyncClient",
     "AsyncRequest",
     "Client",
+    "CostTable",
     "Counters",
     "Draft",
     "Health",

@@ -14,6 +14,7 @@ from draftd.client.grpc_channel import AsyncGrpcChannel
 from draftd.client.health import Health
 from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
+from draftd.client.pacing import PacingOptions, StepOptions, load_of
 from draftd.client.request import AsyncRequest, CloseWord, close_reason
 from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.standing import Answer
@@ -35,11 +36,12 @@ class AsyncClient:
         verifier: str = "verifier",
         deadline: float = 0.005,
         vocabulary_size: int = 0,
+        **pacing: Unpack[PacingOptions],
     ) -> None:
         self.namespace = namespace
         self.deadline = checked_deadline(deadline)  # seconds, of every call
         self._vocabulary_size = vocabulary_size
-        self._core = ClientCore(verifier, namespace, vocabulary_size)
+        self._core = ClientCore(verifier, namespace, vocabulary_size, pacing)
         target = grpc_target(endpoint)
         self._channel: AsyncChannel = AsyncZmqChannel(endpoint) if target is None else AsyncGrpcChannel(target)
         self._reader: asyncio.Task[None] | None = None
@@ -78,9 +80,10 @@ class AsyncClient:
         *,
         min_survival: float = 0.0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
+        **load: Unpack[StepOptions],
     ) -> dict[AsyncRequest, Draft]:
         """One engine step: commit each request's new tokens, draft what comes next. See Client.step."""
-        wish = Wish(max_nodes, budget, min_survival)
+        wish = Wish(max_nodes, budget, min_survival, load_of(load))
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
         rows, served = _open_rows(commits, verified)
@@ -95,9 +98,10 @@ class AsyncClient:
         *,
         min_survival: float = 0.0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
+        **load: Unpack[StepOptions],
     ) -> dict[AsyncRequest, Draft]:
         """`step` for an engine that does not wait for the answer. See Client.step_ahead."""
-        wish = Wish(max_nodes, budget, min_survival)
+        wish = Wish(max_nodes, budget, min_survival, load_of(load))
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
         rows, served = _open_rows(commits, verified)

@@ -14,6 +14,7 @@ from draftd.client.grpc_channel import GrpcChannel
 from draftd.client.health import Health
 from draftd.client.line import Line
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
+from draftd.client.pacing import PacingOptions, StepOptions, load_of
 from draftd.client.request import CloseWord, Request, close_reason
 from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.zmq_channel import ZmqChannel
@@ -29,16 +30,23 @@ class ChannelClient(Closing):
     """
 
     def __init__(
-        self, channel: Channel, namespace: Namespace, *, verifier: str, deadline: float, vocabulary_size: int
+        self,
+        channel: Channel,
+        namespace: Namespace,
+        *,
+        verifier: str,
+        deadline: float,
+        vocabulary_size: int,
+        **pacing: Unpack[PacingOptions],
     ) -> None:
         try:
             self.deadline = checked_deadline(deadline)  # seconds, of every call
-        except ValueError:
+            self._core = ClientCore(verifier, namespace, vocabulary_size, pacing)
+        except (ValueError, TypeError):
             channel.close()
             raise
         self.namespace = namespace
         self._vocabulary_size = vocabulary_size
-        self._core = ClientCore(verifier, namespace, vocabulary_size)
         self._line = Line(channel, self._core)
 
     def open(
@@ -76,31 +84,32 @@ class ChannelClient(Closing):
         *,
         min_survival: float = 0.0,
         verified: Mapping[Request, Verified] | None = None,
+        **load: Unpack[StepOptions],
     ) -> dict[Request, Draft]:
         """One engine step: commit each request's new tokens, draft what comes next.
 
         One message, or several if the drafter's limits ask for it. `budget` limits the nodes of the whole batch,
         `max_nodes` those of each request; with 0 of either it only commits, and every draft is empty: Reason.NOT_ASKED.
+        Both are upper limits where the drafter paces the steps; what it goes by are StepOptions.
         """
         until = self._until()
-        wish = Wish(max_nodes, budget, min_survival)
+        wish = Wish(max_nodes, budget, min_survival, load_of(load))
         mirrors = [request.mirror for request in commits]
         verified_of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
         if True in [mirror.closed for mirror in mirrors]:
-            return self._step_open_ones(commits, budget, max_nodes, min_survival, verified)
+            return self._step_open_ones(commits, wish, verified, until)
         rows = Rows(mirrors, list(commits.values()), verified_of_rows)
         return drafts_of(commits, self._line.ask(rows, wish, until))
 
     def _step_open_ones(
         self,
         commits: Mapping[Request, Sequence[int]],
-        budget: int | None,
-        max_nodes: int,
-        min_survival: float,
+        wish: Wish,
         verified: Mapping[Request, Verified] | None,
+        until: float,
     ) -> dict[Request, Draft]:
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        drafts = self.step(still_open, budget, max_nodes, min_survival=min_survival, verified=verified)
+        drafts = drafts_of(still_open, self._line.ask(_rows(still_open, verified), wish, until))
         closed = [request for request in commits if request not in still_open]
         with self._line.guard:
             drafts.update(drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED)))
@@ -114,6 +123,7 @@ class ChannelClient(Closing):
         *,
         min_survival: float = 0.0,
         verified: Mapping[Request, Verified] | None = None,
+        **load: Unpack[StepOptions],
     ) -> dict[Request, Draft]:
         """`step` for an engine that does not wait: commits, asks, and returns at once what it has.
 
@@ -122,7 +132,7 @@ class ChannelClient(Closing):
         when the tokens left the draft or went past its end (Reason.NO_MATCH). The answer to this call is for the next.
         """
         until = self._until()
-        wish = Wish(max_nodes, budget, min_survival)
+        wish = Wish(max_nodes, budget, min_survival, load_of(load))
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
         drafts = drafts_of(still_open, self._line.post_ahead(_rows(still_open, verified), wish, until))
         closed = [request for request in commits if request not in still_open]
@@ -190,7 +200,7 @@ class Client(ChannelClient):
 
     Connecting happens by itself, also again after a restart of the drafter. `verifier` is a name for the drafter's
     logs, `deadline` the seconds that a call may take, `vocabulary_size` the limit of token ids (0: not stated).
-    Raises ValueError for an endpoint of an unknown form.
+    PacingOptions say who decides how many nodes a step gets. Raises ValueError for an endpoint of an unknown form.
     """
 
     def __init__(
@@ -201,7 +211,10 @@ class Client(ChannelClient):
         verifier: str = "verifier",
         deadline: float = 0.005,
         vocabulary_size: int = 0,
+        **pacing: Unpack[PacingOptions],
     ) -> None:
         target = grpc_target(endpoint)
         channel: Channel = ZmqChannel(endpoint) if target is None else GrpcChannel(target)
-        super().__init__(channel, namespace, verifier=verifier, deadline=deadline, vocabulary_size=vocabulary_size)
+        super().__init__(
+            channel, namespace, verifier=verifier, deadline=deadline, vocabulary_size=vocabulary_size, **pacing
+        )

@@ -5,6 +5,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,14 @@ if sys.byteorder != "little":
     raise ImportError("draftd.client: the wire columns are little-endian and this machine is not")
 
 INVALID_TOKEN_ID = -1  # stands for an id that does not fit int32: the drafter refuses it with its position
+
+
+def whole(name: str, value: SupportsIndex) -> int:
+    """Raises ValueError for anything but an integer, of Python's kind or numpy's."""
+    try:
+        return index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}; give a whole number") from None
 
 
 def u32_column(values: Iterable[int]) -> bytes:

@@ -13,6 +13,7 @@ from draftd.client.draft import MalformedTailError, Tails, known
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors, add_closes, add_syncs
+from draftd.client.pacing import PacingOptions, fill_greeting
 from draftd.client.rows import RowColumns, Rows, Wish, fill_commit
 from draftd.client.standing import Answer, Standing
 from draftd.client.tail_buffer import TailBuffer
@@ -38,7 +39,8 @@ class ClientCore:
     are what the client's requests usually state; the greeting says so.
     """
 
-    def __init__(self, verifier: str, namespace: Namespace, vocabulary_size: int) -> None:
+    def __init__(self, verifier: str, namespace: Namespace, vocabulary_size: int, pacing: PacingOptions) -> None:
+        """Raises ValueError or TypeError for an option that can't be meant."""
         self.standing = Standing(namespace, vocabulary_size)
         self.mirrors = Mirrors()
         self.last_core_micros = 0
@@ -52,6 +54,7 @@ class ClientCore:
             tokenizer=namespace.tokenizer or "",
             vocabulary_size=vocabulary_size,
         )
+        fill_greeting(self._hello, pacing)
         self._incarnation = self._hello.incarnation
         self._steps = count(1)
         self._tail_buffer = TailBuffer(self.standing, vocabulary_size)
@@ -77,8 +80,10 @@ class ClientCore:
         rows_left = len(rows.mirrors)
         for part in parts:
             part_wish = wish
-            if wish is not None and budget is not None:
+            if wish is not None:
+                others = len(rows.mirrors) - len(part.mirrors) + sum(drafted.nodes for drafted in tails)
                 part_wish = replace(wish, budget=budget).share(len(part.mirrors), rows_left)
+                part_wish = part_wish.beside(others, is_first=not tails)
             tails.append((yield from self._converse(part, part_wish, None, attempts)))
             core_micros += self.last_core_micros
             budget = budget - tails[-1].nodes if budget is not None else None
@@ -108,7 +113,13 @@ class ClientCore:
     def post_ahead(self, rows: Rows, wish: Wish) -> list[Outgoing]:
         """Commits and a wish whose answer nobody waits for: `left` gives what came of it, once it has come."""
         parts = rows.parts(self._under_way.limits)
-        shares = [wish.share(len(part.mirrors), len(rows.mirrors)) for part in parts]
+        if len(parts) == 1:
+            return [self._build(rows, wish, None, awaited=False)]
+        of = len(rows.mirrors)
+        shares = [
+            wish.share(len(part.mirrors), of).beside(of - len(part.mirrors), is_first=part is parts[0])
+            for part in parts
+        ]
         return [self._build(part, share, None, awaited=False) for part, share in zip(parts, shares, strict=True)]
 
     def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
@@ -166,6 +177,8 @@ class ClientCore:
         if wish:
             batch.budget = wish.budget or 0
             batch.min_survival = wish.min_survival
+            if wish.load is not None:
+                wish.load.fill(batch)
         frames.append(frame.SerializeToString())
         ahead = identity if wish is not None and not awaited else None
         self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited, rows=ahead))

@@ -1,8 +1,10 @@
 """A client of an engine in the same process: the same verbs, frames and rules, no sockets."""
 
 from collections import deque
+from typing import Unpack
 
 from draftd.client.client import ChannelClient
+from draftd.client.pacing import PacingOptions
 from draftd.engine import Answer, Engine
 from draftd.wire import Namespace
 
@@ -44,7 +46,13 @@ class LocalClient(ChannelClient):
         verifier: str = "verifier",
         deadline: float = 30.0,
         vocabulary_size: int = 0,
+        **pacing: Unpack[PacingOptions],
     ) -> None:
         super().__init__(
-            LocalChannel(engine), namespace, verifier=verifier, deadline=deadline, vocabulary_size=vocabulary_size
+            LocalChannel(engine),
+            namespace,
+            verifier=verifier,
+            deadline=deadline,
+            vocabulary_size=vocabulary_size,
+            **pacing,
         )

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from operator import index
-from typing import SupportsIndex
 
 import numpy as np
 
-from draftd.client.columns import token_column, u32_column
+from draftd.client.columns import token_column, u32_column, whole
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
+from draftd.client.pacing import Load
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, VerifyCommit
 
 ROW_BYTES = 30  # of a VerifyCommit, without tokens and bitmap
@@ -28,6 +27,7 @@ class Wish:
     max_nodes: int  # of each request
     budget: int | None = None  # of all requests together; None: whatever max_nodes allows
     min_survival: float = 0.0
+    load: Load | None = None  # what the step says of its cost
 
     def __post_init__(self) -> None:
         # Engines compute budgets with numpy: its integers are made Python's.
@@ -48,13 +48,9 @@ class Wish:
         """What a part of a step may wish for: `rows` of its `of` requests."""
         return self if self.budget is None or of == 0 else replace(self, budget=-(-self.budget * rows // of))
 
-
-def whole(name: str, value: SupportsIndex) -> int:
-    """Raises ValueError for anything but an integer, of Python's kind or numpy's."""
-    try:
-        return index(value)
-    except TypeError:
-        raise ValueError(f"{name} is {value!r}; give a whole number") from None
+    def beside(self, tokens: int, *, is_first: bool) -> "Wish":
+        """Of a part of a step whose other parts have so many tokens."""
+        return replace(self, load=(self.load or Load()).beside(tokens, is_first=is_first))
 
 
 class RowColumns:

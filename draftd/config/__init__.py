@@ -15,6 +15,7 @@ from draftd.config.settings import (
     LimitSettings,
     ListenSettings,
     LogSettings,
+    PacingSettings,
     Settings,
     TokenizerSettings,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "LimitSettings",
     "ListenSettings",
     "LogSettings",
+    "PacingSettings",
     "Settings",
     "TokenizerSettings",
     "default_config",

@@ -105,6 +105,41 @@ class DraftingSettings(Section):
     )
 
 
+class PacingSettings(Section):
+    """Who decides how many nodes a step gets; docs/budgets.md tells of it. For verifiers that state no pacing."""
+
+    mode: Literal["as_asked", "survival", "schedule"] = Field(
+        default="as_asked",
+        description="as_asked: the verifier. survival: as many as pay for themselves by what steps cost, which the "
+        "verifier states or draftd learns. schedule: a table of lengths by batch size.",
+    )
+    schedule: Literal["shipped"] | Path = Field(
+        default="shipped",
+        description="The table of lengths: shipped, or a file as SGLang reads it (docs/schedules.md).",
+    )
+    rest_after: int = Field(
+        default=16,
+        ge=0,
+        le=65535,
+        description="Drafts of a request without an accepted node, in a row, after which it gets none for a while. "
+        "0: it never rests. This and what follows does not hold for what is drafted as asked.",
+    )
+    rest_steps: int = Field(
+        default=8,
+        ge=1,
+        le=65535,
+        description="Steps of a request's first rest; twice as many after each draft in between that failed, too, up "
+        "to sixteen times.",
+    )
+    long_run_tokens: int = Field(
+        default=2048,
+        ge=0,
+        le=2**31 - 1,
+        description="Tokens of output beyond which a request may have long_run_factor times its own max_nodes.",
+    )
+    long_run_factor: float = Field(default=2.0, ge=1, le=64, description="See long_run_tokens; 1: never.")
+
+
 class CorpusFile(Section):
     """A corpus that is loaded before the server is ready."""
 
@@ -242,6 +277,7 @@ class Settings(BaseSettings):
     listen: ListenSettings = ListenSettings()
     engine: EngineSettings = EngineSettings()
     drafting: DraftingSettings = DraftingSettings()
+    pacing: PacingSettings = PacingSettings()
     corpora: CorporaSettings = CorporaSettings()
     history: HistorySettings = HistorySettings()
     limits: LimitSettings = LimitSettings()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from draftd import native
-from draftd.wire import Reason, Status
+from draftd.pacing.pacer import Belief
+from draftd.wire import Pacing, Reason, Status
 
 LATENCY_BOUNDS = [50e-6 * 2**i for i in range(12)]  # seconds: 50 us to 0.1 s
 
@@ -56,6 +57,16 @@ class Statistics:
     index_tokens: dict[str, int]
     learned_bytes: int
     """Of what namespaces learned from their verifiers."""
+    paced_steps: dict[str, int]
+    """Steps that asked for drafts, by Pacing."""
+    paced_nodes: dict[str, int]
+    """Nodes of their drafts."""
+    explorations: dict[str, int]
+    """Steps of a size whose cost was not known, by verifier; as all below of those that were greeted last."""
+    step_cost: dict[tuple[str, int], float]
+    """Seconds of a step, by verifier and tokens, as learned."""
+    scheduled_nodes: dict[tuple[str, int], int]
+    """Nodes of a request's draft now, by verifier and the batch size from which on it holds."""
 
 
 class Counters:
@@ -64,7 +75,9 @@ class Counters:
     def __init__(self) -> None:
         self.frame_errors: Counter[Status] = Counter()
         self.sync_errors: Counter[Status] = Counter()
-        self.shed = 0
+        self.left_out: Counter[Reason] = Counter()
+        self.paced_steps: Counter[Pacing] = Counter()
+        self.paced_nodes: Counter[Pacing] = Counter()
         self.latency_counts = [0] * (len(LATENCY_BOUNDS) + 1)
         self.latency_sum = 0.0
         self._lock = threading.Lock()
@@ -75,7 +88,8 @@ class Counters:
         with self._lock:
             copy.frame_errors, copy.sync_errors = self.frame_errors.copy(), self.sync_errors.copy()
             copy.latency_counts, copy.latency_sum = self.latency_counts.copy(), self.latency_sum
-            copy.shed = self.shed
+            copy.left_out = self.left_out.copy()
+            copy.paced_steps, copy.paced_nodes = self.paced_steps.copy(), self.paced_nodes.copy()
         return copy
 
     def frame_refused(self, status: Status) -> None:
@@ -86,22 +100,24 @@ class Counters:
         with self._lock:
             self.sync_errors[status] += 1
 
-    def left_out(self, drafts: int) -> None:
+    def gave_none(self, drafts: int, why: Reason) -> None:
         with self._lock:
-            self.shed += drafts
+            self.left_out[why] += drafts
 
-    def drafted_in(self, seconds: float) -> None:
+    def drafted(self, pacing: Pacing, nodes: int, seconds: float) -> None:
         with self._lock:
+            self.paced_steps[pacing] += 1
+            self.paced_nodes[pacing] += nodes
             self.latency_counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
             self.latency_sum += seconds
 
 
-def collect(core: native.Engine, counters: Counters) -> Statistics:
+def collect(core: native.Engine, counters: Counters, beliefs: dict[str, Belief]) -> Statistics:
     counted = counters.snapshot()  # first: what is shed was not asked for a moment later
     figures: dict[str, Any] = core.statistics()
     empty = Counter({Reason(code): count for code, count in enumerate(figures["empty_tails"])})
-    empty[Reason.NOT_ASKED] -= counted.shed  # the core was not asked, but the drafter was
-    empty[Reason.SHED] += counted.shed
+    empty[Reason.NOT_ASKED] -= counted.left_out.total()  # the core was not asked, but the drafter was
+    empty += counted.left_out
     rows = counted.sync_errors + Counter({Status(code): count for code, count in enumerate(figures["row_errors"])})
     return Statistics(
         steps=figures["steps"],
@@ -121,6 +137,17 @@ def collect(core: native.Engine, counters: Counters) -> Statistics:
         evicted_sessions=figures["evicted_sessions"],
         forgotten_tokens=figures["forgotten_tokens"],
         learned_bytes=figures["learned_bytes"],
+        paced_steps={pacing.name.lower(): counted.paced_steps[pacing] for pacing in Pacing},
+        paced_nodes={pacing.name.lower(): counted.paced_nodes[pacing] for pacing in Pacing},
+        explorations={name: belief.explorations for name, belief in beliefs.items()},
+        step_cost={
+            (name, tokens): micros / 1e6
+            for name, belief in beliefs.items()
+            for tokens, micros in belief.learned.items()
+        },
+        scheduled_nodes={
+            (name, slot): nodes for name, belief in beliefs.items() for slot, nodes in belief.slots.items()
+        },
         acceptance_of_requests=figures["acceptance_of_requests"],
         requests_measured=figures["requests_measured"],
         draft_latency_bounds=LATENCY_BOUNDS,

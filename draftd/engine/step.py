@@ -15,12 +15,13 @@ from importlib.metadata import version
 import numpy as np
 
 from draftd import native
-from draftd.config import DraftingSettings, EngineSettings
+from draftd.config import DraftingSettings, EngineSettings, PacingSettings
 from draftd.engine.checked_priors import checked_priors
 from draftd.engine.explain import Explainer
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener
+from draftd.engine.paces import PacerMaker, StepPace
 from draftd.engine.refusals import Rejected, check_batch, parse, step_columns
 from draftd.engine.row_errors import close_errors, row_errors
 from draftd.engine.statistics import Counters, Statistics, collect
@@ -33,6 +34,7 @@ from draftd.wire import (
     Hello,
     HelloReply,
     Namespace,
+    Pacing,
     Reason,
     RowError,
     Status,
@@ -59,12 +61,13 @@ class Engine(Histories):
         self,
         settings: EngineSettings,
         drafting: DraftingSettings = DraftingSettings(),  # noqa: B008  (frozen)
+        pacing: PacingSettings = PacingSettings(),  # noqa: B008
         *,
         in_flight: bool = True,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Raises ValueError, which names the file, for priors that can't be used."""
+        """Raises ValueError, which names option and file, for priors or a schedule that can't be used."""
         core = native.Engine(
             session_ttl=settings.session_ttl,
             memory_limit=settings.memory_limit,
@@ -73,6 +76,10 @@ class Engine(Histories):
             in_flight=in_flight,
             learning=drafting.learning,
             priors=checked_priors(drafting.priors),
+            rest_after=pacing.rest_after,
+            rest_steps=pacing.rest_steps,
+            long_run_tokens=pacing.long_run_tokens,
+            long_run_factor=pacing.long_run_factor,
         )
         super().__init__(core, Namespaces(core, settings.max_corpora), clock)
         self.incarnation = secrets.randbits(64)
@@ -81,7 +88,7 @@ class Engine(Histories):
         self.explainer = Explainer(self._core, self._namespaces, drafting)
         self._opener = Opener(self._core, self._namespaces, settings.memory_limit, drafting)
         self._counters = Counters()
-        self._verifiers = Verifiers()
+        self._verifiers = Verifiers(PacerMaker(pacing).make)
 
     def handle(self, frame: bytes, *, shed: bool = False) -> Answer:
         """Answers one frame. Never raises for what a peer sent: that becomes an Error frame, and is counted.
@@ -112,7 +119,10 @@ class Engine(Histories):
     def _hello(self, hello: Hello) -> Answer:
         if hello.protocol != PROTOCOL:
             raise Rejected(Status.UNSUPPORTED_VERSION, f"protocol {hello.protocol}; this drafter speaks {PROTOCOL}")
-        self._verifiers.greet(hello, self._clock())
+        try:
+            self._verifiers.greet(hello, self._clock())
+        except ValueError as error:
+            raise Rejected(Status.INVALID_ARGUMENT, f"hello: {error}") from None
         _log.debug("verifier %r says hello, incarnation %016x", hello.verifier, hello.incarnation)
         tokenizer = self._namespaces.tokenizer_of(hello.tenant, hello.model)
         reply = HelloReply(
@@ -130,27 +140,31 @@ class Engine(Histories):
 
     def _step(self, batch: StepBatch, shed: bool) -> Answer:
         now = self._clock()
-        verifier = batch.verifier
-        takes_trees = self._sender(batch, now).takes_trees
+        sender = batch.verifier
+        verifier = self._sender(batch, now)
         check_batch(batch, self._settings.max_rows)
-        max_nodes = batch.commit.max_nodes
-        columns = step_columns(batch.commit, bytes(len(max_nodes)) if shed else max_nodes)
+        pace = self._pace(verifier, batch, shed)
+        columns = step_columns(batch.commit, pace.max_nodes)
         errors: list[RowError] = []
 
         if batch.close.request:
             closed_at = int(self._wall_clock())
-            statuses = self._core.close(verifier, batch.close.request, batch.close.epoch, now, closed_at)
+            statuses = self._core.close(sender, batch.close.request, batch.close.epoch, now, closed_at)
             errors += close_errors(batch.close, statuses)
         for sync in batch.sync:
-            if error := self._opener.open(verifier, sync, now, takes_trees=takes_trees):
+            if error := self._opener.open(sender, sync, now, takes_trees=verifier.takes_trees):
                 self._counters.sync_refused(Status(error.status))
                 errors.append(error)
         began = time.perf_counter()
-        tails = self._core.step(verifier, now, columns, batch.budget, batch.min_survival)
+        tails = self._core.step(
+            sender, now, columns, batch.budget, batch.min_survival, pace.cost, pace.pacing != Pacing.AS_ASKED
+        )
         seconds = time.perf_counter() - began
 
-        if max_nodes.strip(b"\0") and not shed:  # drafts were asked for
-            self._counters.drafted_in(seconds)
+        if verifier.pacer is not None:
+            verifier.pacer.learn(batch, tails)
+        if batch.commit.max_nodes.strip(b"\0") and not shed:  # drafts were asked for
+            self._counters.drafted(pace.pacing, len(tails.source), seconds)
         if tails.status.strip(b"\0"):  # any(), but thirty times faster
             errors += row_errors(batch.commit, tails)
         # Filled in place: a message handed to another's constructor is copied.
@@ -160,7 +174,7 @@ class Engine(Histories):
         reply.step = batch.step
         reply.core_micros = round(seconds * 1e6)
         reply.errors.extend(errors)
-        self._fill(reply.tail, batch.commit, tails, shed)
+        self._fill(reply.tail, batch.commit, tails, pace)
         return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)
 
     def _sender(self, batch: StepBatch, now: float) -> Verifier:
@@ -170,12 +184,24 @@ class Engine(Histories):
             raise Rejected(Status.NEED_HELLO, "unknown verifier: say hello, then sync the requests anew")
         return verifier
 
-    def _fill(self, tail: DraftTail, commit: VerifyCommit, tails: native.Tails, shed: bool) -> None:
+    def _pace(self, verifier: Verifier, batch: StepBatch, shed: bool) -> StepPace:
+        """Raises Rejected for a cost table or widths that are none."""
+        max_nodes = batch.commit.max_nodes
+        if shed:
+            return StepPace(Pacing.AS_ASKED, bytes(len(max_nodes)), why_none=Reason.SHED)
+        if verifier.pacer is None:
+            return StepPace(Pacing.AS_ASKED, max_nodes)
+        try:
+            return verifier.pacer.pace(batch)
+        except ValueError as error:
+            raise Rejected(Status.INVALID_ARGUMENT, str(error)) from None
+
+    def _fill(self, tail: DraftTail, commit: VerifyCommit, tails: native.Tails, pace: StepPace) -> None:
         tail.request = commit.request
         tail.epoch = commit.epoch
         tail.base = tails.base
         tail.status = tails.status
-        tail.reason = self._shed_reasons(commit, tails) if shed else tails.reason
+        tail.reason = tails.reason if pace.why_none is None else self._reasons(commit, tails, pace.why_none)
         tail.kind = tails.kind
         tail.node_end = tails.node_end
         tail.tokens = tails.tokens
@@ -183,12 +209,12 @@ class Engine(Histories):
         tail.survival = tails.survival
         tail.source = tails.source
 
-    def _shed_reasons(self, commit: VerifyCommit, tails: native.Tails) -> bytes:
+    def _reasons(self, commit: VerifyCommit, tails: native.Tails, why: Reason) -> bytes:
         """The core was asked for commits only; rows that wanted a draft are told why there is none."""
         reasons = np.frombuffer(tails.reason, np.uint8).copy()
         left_out = (np.frombuffer(commit.max_nodes, "<u2") > 0) & (reasons == Reason.NOT_ASKED)
-        reasons[left_out] = Reason.SHED
-        self._counters.left_out(int(left_out.sum()))
+        reasons[left_out] = why
+        self._counters.gave_none(int(left_out.sum()), why)
         return reasons.tobytes()
 
     def indexed(self, ticket: int) -> bool:
@@ -226,7 +252,7 @@ class Engine(Histories):
         self._namespaces.withdraw(namespace, name)
 
     def statistics(self) -> Statistics:
-        return collect(self._core, self._counters)
+        return collect(self._core, self._counters, self._verifiers.beliefs())
 
     def close(self) -> None:
         """Stops indexing. What is sent afterwards is answered, but waits for nothing that is not indexed yet."""

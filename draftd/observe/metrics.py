@@ -41,12 +41,12 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One metric: its name, what it says, the attribute of the statistics, and the label of its parts, if any."""
+    """One metric: its name, what it says, the attribute of the statistics, and the labels of its parts, if any."""
 
     name: str
     help: str
     attribute: str
-    label: str = ""
+    label: str = ""  # several are joined by ", "; the attribute's keys are then tuples
 
 
 # Prometheus shows a counter's name with "_total" behind it.
@@ -76,6 +76,9 @@ COUNTERS = (
     Figure("draftd_stale_tails", "Commits that used another tail than the last one sent", "stale_tails"),
     Figure("draftd_ignored_closes", "Closes of a request that is not open", "ignored_closes"),
     Figure("draftd_evicted_sessions", "Requests dropped for silence or for memory", "evicted_sessions"),
+    Figure("draftd_paced_steps", "Steps that asked for drafts, by who decides how many nodes", "paced_steps", "pacing"),
+    Figure("draftd_paced_nodes", "Nodes of these steps together", "paced_nodes", "pacing"),
+    Figure("draftd_explorations", "Steps of a width whose cost was not known, by verifier", "explorations", "verifier"),
     Figure("draftd_forgotten_tokens", "Tokens of histories dropped from memory to keep a limit", "forgotten_tokens"),
 )
 GAUGES = (
@@ -84,6 +87,18 @@ GAUGES = (
     Figure("draftd_index_bytes", "Bytes of the indexes, by kind", "index_bytes", "kind"),
     Figure("draftd_index_tokens", "Tokens in the indexes, by kind", "index_tokens", "kind"),
     Figure("draftd_learned_bytes", "Bytes of what namespaces learned from their verifiers", "learned_bytes"),
+    Figure(
+        "draftd_step_cost_seconds",
+        "What a step is believed to take, by its tokens, as learned from the verifier's steps",
+        "step_cost",
+        "verifier, tokens",
+    ),
+    Figure(
+        "draftd_scheduled_nodes",
+        "Nodes of a request's draft by the schedule, by the batch size from which on it holds",
+        "scheduled_nodes",
+        "verifier, batch",
+    ),
 )
 COVERAGE = Figure(
     "draftd_coverage", "Covered over all verify steps since the start; 0 before the first", "covered_steps"
@@ -121,7 +136,7 @@ class EngineCollector(Collector):
 
 
 def _labels(figure: Figure) -> list[str]:
-    return [figure.label] if figure.label else []
+    return figure.label.split(", ") if figure.label else []
 
 
 def _filled(family: Family, figure: Figure, now: Statistics) -> Family:
@@ -130,8 +145,8 @@ def _filled(family: Family, figure: Figure, now: Statistics) -> Family:
         family.add_metric([], value)
         return family
     parts = value.items() if isinstance(value, dict) else enumerate(value)
-    for label, count in parts:
-        family.add_metric([str(label)], count)
+    for part, count in parts:
+        family.add_metric([str(label) for label in (part if isinstance(part, tuple) else (part,))], count)
     return family
 
 

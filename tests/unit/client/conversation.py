@@ -20,7 +20,7 @@ class Conversation:
     """A core, an engine, and what happens to the frames between them."""
 
     def __init__(self, settings: EngineSettings = EngineSettings()) -> None:  # noqa: B008  (frozen)
-        self.core = ClientCore("test", Namespace(), 0)
+        self.core = ClientCore("test", Namespace(), 0, {})
         self.engine = Engine(settings)
         self.longest_frame = 0  # of those that were delivered, in bytes
         self.deliver: Callable[[bytes], bytes | None] = lambda frame: self.engine.handle(frame).reply

@@ -1,0 +1,120 @@
+"""Who decides how many nodes a step gets: what its verifier said, and what the server is configured for.
+
+Verifiers whose steps are drafted as asked have no pacer: none of this is done for them.
+"""
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from draftd import native
+from draftd.config import PacingSettings
+from draftd.pacing.cost_table import CostTable
+from draftd.pacing.pacer import Belief, Pacer
+from draftd.pacing.schedule import Schedule
+from draftd.pacing.schedule_table import read_table, shipped_table
+from draftd.wire import Hello, Pacing, Reason, StepBatch
+
+INITIAL_STEPS = 3  # nodes at first of a schedule's drafts, as SGLang has it
+
+
+@dataclass(frozen=True, slots=True)
+class StepPace:
+    """What a step's nodes are subject to beside the limits that verifier and requests state themselves."""
+
+    pacing: Pacing
+    max_nodes: bytes  # u16[n]
+    cost: native.StepCost | None = None
+    why_none: Reason | None = None
+    """Of rows that want nodes where `max_nodes` has none for them."""
+
+
+class VerifierPacer:
+    """A verifier's pacer, fed from its steps. Thread-safe."""
+
+    def __init__(self, pacer: Pacer, pacing: Pacing) -> None:
+        self._pacer = pacer
+        self._pacing = pacing
+        self._lock = threading.Lock()
+
+    def pace(self, batch: StepBatch) -> StepPace:
+        """Of this step. Raises ValueError for a cost table or widths that are none; then nothing has changed."""
+        commit = batch.commit
+        _ascending("widths", np.frombuffer(_whole("widths", batch.widths, 2), "<u2"))
+        stated = _stated(batch)
+        with self._lock:
+            if stated is not None:
+                self._pacer.state(stated)
+            pace = self._pacer.pace(len(commit.request) // 4, batch.other_tokens)
+        if pace.most_nodes is None:
+            return StepPace(self._pacing, commit.max_nodes, _step_cost(pace.cost, batch))
+        limited = np.minimum(np.frombuffer(commit.max_nodes, "<u2"), pace.most_nodes).astype("<u2")
+        return StepPace(self._pacing, limited.tobytes(), why_none=None if pace.most_nodes else Reason.NOT_WORTH_IT)
+
+    def learn(self, batch: StepBatch, tails: native.Tails) -> None:
+        """What the step said of the one before."""
+        accepted = np.frombuffer(tails.accepted, "<i2") if batch.commit.tokens else np.empty(0, np.int16)
+        with self._lock:
+            if batch.step_micros and batch.step_width:
+                self._pacer.measured(batch.step_width, batch.step_micros)
+            self._pacer.verified(np.maximum(accepted, 0).tolist())
+
+    def belief(self) -> Belief:
+        with self._lock:
+            return self._pacer.belief()
+
+
+class PacerMaker:
+    """Makes the pacers of a server's verifiers. Raises ValueError, which names the file, for what is no schedule."""
+
+    def __init__(self, settings: PacingSettings) -> None:
+        self._usual = Pacing[settings.mode.upper()]
+        self._schedule = read_table(settings.schedule) if isinstance(settings.schedule, Path) else shipped_table()
+
+    def make(self, hello: Hello) -> VerifierPacer | None:
+        """None: the verifier's steps are drafted as it asks. Raises ValueError naming the field of the greeting."""
+        pacing = hello.pacing if hello.HasField("pacing") else self._usual
+        sizes = np.frombuffer(_whole("graph_sizes", hello.graph_sizes, 4), "<u4")
+        _ascending("graph_sizes", sizes)
+        stated = _stated(hello)
+        match pacing:
+            case Pacing.AS_ASKED:
+                return None
+            case Pacing.SURVIVAL:
+                return VerifierPacer(Pacer(stated=stated), Pacing.SURVIVAL)
+            case Pacing.SCHEDULE:
+                schedule = Schedule(self._schedule, INITIAL_STEPS, sizes.tolist())
+                return VerifierPacer(Pacer(schedule=schedule), Pacing.SCHEDULE)
+            case _:
+                raise ValueError(f"pacing: {pacing} is no Pacing")
+
+
+def _stated(message: Hello | StepBatch) -> CostTable | None:
+    if not message.HasField("cost"):
+        return None
+    try:
+        return CostTable.of_message(message.cost)
+    except ValueError as error:
+        raise ValueError(f"cost: {error}") from None
+
+
+def _step_cost(table: CostTable | None, batch: StepBatch) -> native.StepCost | None:
+    if table is None:
+        return None
+    tokens, micros = table.columns
+    return native.StepCost(tokens, micros, table.drafting_micros, batch.other_tokens, batch.widths)
+
+
+def _whole(name: str, column: bytes, entry: int) -> bytes:
+    if len(column) % entry:
+        raise ValueError(f"{name}: {len(column)} bytes are no column of {entry}-byte entries")
+    return column
+
+
+def _ascending(name: str, numbers: NDArray[np.unsignedinteger[Any]]) -> None:
+    if len(numbers) and (numbers[0] == 0 or (numbers[1:] <= numbers[:-1]).any()):
+        raise ValueError(f"{name}: {numbers.tolist()[:20]} do not ascend from 1 on")
