@@ -46,9 +46,9 @@ class Batch {
     return wish;
   }
 
-  void draft(std::uint32_t budget = UINT32_MAX, double min_survival = 0.0) {
+  void draft(std::uint32_t budget = UINT32_MAX, double min_survival = 0.0, const StepCost* cost = nullptr) {
     for (std::size_t i = 0; i < wishes.size(); ++i) wishes[i].live = live_[i];
-    drafter.draft(wishes, budget, min_survival);
+    drafter.draft(wishes, budget, min_survival, cost);
   }
 
   std::size_t nodes() const {
@@ -150,6 +150,77 @@ BOOST_AUTO_TEST_CASE(a_budget_takes_the_likeliest_nodes_of_the_batch) {
   std::sort(taken.rbegin(), taken.rend());
   all.resize(30);
   BOOST_CHECK_EQUAL_COLLECTIONS(taken.begin(), taken.end(), all.begin(), all.end());
+}
+
+BOOST_AUTO_TEST_CASE(what_pays_is_what_a_budget_of_that_many_nodes_takes) {
+  Random random(6);
+  const auto any = [&](std::uint32_t least, std::uint32_t most) {
+    return std::uniform_int_distribution<std::uint32_t>(least, most)(random);
+  };
+  std::size_t drafted = 0;
+  for (int round = 0; round < 100; ++round) {
+    Batch batch(random);
+    for (std::uint32_t request = 0; request < 6; ++request) {
+      DraftWish& wish = batch.add(random_text(random, 20));
+      wish.max_nodes = any(0, 20);
+      wish.chain = request % 2 == 1;
+      wish.policy.preset = static_cast<Preset>(any(0, 3));
+    }
+    const std::vector<std::uint32_t> tokens{8, 12, 16, 24, 32, 64};
+    std::vector<float> micros{100.0F};
+    while (micros.size() < tokens.size()) micros.push_back(micros.back() + static_cast<float>(any(0, 30)));
+    StepCost cost;
+    cost.tokens = tokens;
+    cost.micros = micros;
+    cost.rows = 6;
+    batch.draft(UINT32_MAX, 0.0, &cost);
+    std::vector<std::vector<DraftNode>> trees;
+    for (std::size_t i = 0; i < batch.wishes.size(); ++i) {
+      const std::span<const DraftNode> tree = batch.drafter.tree(i);
+      trees.emplace_back(tree.begin(), tree.end());
+      check_tree(tree, batch.wishes[i], 0.0);
+      if (batch.wishes[i].policy.preset != Preset::kLearned) continue;
+      BOOST_CHECK_EQUAL(batch.drafter.lesson(i).raw.size(), tree.size());
+      BOOST_CHECK_EQUAL(batch.drafter.lesson(i).end.size(), tree.size() + 1);
+    }
+    const std::size_t count = batch.nodes();
+    drafted += count;
+    batch.draft(static_cast<std::uint32_t>(count));
+    for (std::size_t i = 0; i < trees.size(); ++i) BOOST_CHECK(same_tree(batch.drafter.tree(i), trees[i]));
+  }
+  BOOST_CHECK_GT(drafted, 1000);
+}
+
+BOOST_AUTO_TEST_CASE(padded_to_one_width_no_tree_has_more_nodes_than_it) {
+  Random random(7);
+  Batch batch(random);
+  for (int request = 0; request < 6; ++request) batch.add(random_text(random, 20)).max_nodes = request == 5 ? 1 : 16;
+  const std::vector<std::uint32_t> tokens{12, 30, 60};
+  const std::vector<float> micros{100.0F, 101.0F, 1000.0F};
+  const std::vector<std::uint16_t> widths{1, 4, 9};
+  StepCost cost;
+  cost.tokens = tokens;
+  cost.micros = micros;
+  cost.widths = widths;
+  cost.rows = 6;
+  batch.draft(UINT32_MAX, 0.0, &cost);
+  for (std::size_t i = 0; i < 5; ++i) BOOST_CHECK_EQUAL(batch.drafter.tree(i).size(), 4);
+  BOOST_CHECK_EQUAL(batch.drafter.tree(5).size(), 1);
+}
+
+BOOST_AUTO_TEST_CASE(where_no_node_pays_that_is_the_reason) {
+  Random random(8);
+  Batch batch(random);
+  batch.add(random_text(random, 20));
+  const std::uint32_t tokens = 1;
+  const float micros = 100.0F;
+  StepCost cost;
+  cost.tokens = {&tokens, 1};
+  cost.micros = {&micros, 1};
+  cost.rows = 1;
+  batch.draft(UINT32_MAX, 0.0, &cost);
+  BOOST_CHECK(batch.drafter.tree(0).empty());
+  BOOST_CHECK(batch.drafter.empty_because(0) == Reason::kNotWorthIt);
 }
 
 BOOST_AUTO_TEST_CASE(a_request_is_drafted_the_same_alone_and_in_a_batch) {

@@ -1,5 +1,6 @@
 #include "draftd/session.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <utility>
 #include <vector>
@@ -206,6 +207,66 @@ BOOST_AUTO_TEST_CASE(a_cursor_in_another_index_follows_the_text_and_the_index) {
   BOOST_CHECK(session.cursor_in(history) == history.match(session.text()));
   session.commit(1, tokens({3}), kNoTailUsed);
   BOOST_CHECK(session.cursor_in(history) == history.match(session.text()));
+}
+
+// Whether a request rests in each of so many steps, all of whose drafts are rejected.
+std::vector<bool> rests_of(Session& session, const PaceRules& rules, std::size_t steps) {
+  std::vector<bool> rests;
+  while (rests.size() < steps) {
+    rests.push_back(session.paced_allowance(8, rules).reason == Reason::kResting);
+    const std::uint32_t base = session.committed();
+    if (!rests.back()) deliver_chain(session);
+    BOOST_REQUIRE(session.commit(base, tokens({9}), rests.back() ? kNoTailUsed : used(base)).status == Status::kOk);
+  }
+  return rests;
+}
+
+BOOST_AUTO_TEST_CASE(a_request_rests_after_rejected_drafts_and_longer_after_each_failed_try) {
+  const PaceRules rules{{2, 1}, 0, 1.0};
+  Session session = session_of({1, 2, 3});
+  const std::vector<bool> expected{false, false, true, false, true, true, false, true, true, true, true, false};
+  BOOST_CHECK(rests_of(session, rules, expected.size()) == expected);
+
+  // An accepted node: all as at the beginning.
+  Session lucky = session_of({1, 2, 3});
+  rests_of(lucky, rules, 4);
+  deliver_chain(lucky);
+  const std::uint32_t base = lucky.committed();
+  BOOST_CHECK_EQUAL(lucky.commit(base, tokens({2, 9}), used(base)).accepted, 1);
+  BOOST_CHECK(rests_of(lucky, rules, 4) == (std::vector<bool>{false, false, true, false}));
+}
+
+BOOST_AUTO_TEST_CASE(a_rest_is_at_most_sixteen_times_as_long) {
+  Session session = session_of({1, 2, 3});
+  const std::vector<bool> rests = rests_of(session, {{1, 1}, 0, 1.0}, 200);
+  std::size_t longest = 0;
+  std::size_t length = 0;
+  for (const bool rest : rests) longest = std::max(longest, length = rest ? length + 1 : 0);
+  BOOST_CHECK_EQUAL(longest, 16);
+}
+
+BOOST_AUTO_TEST_CASE(drafts_that_were_not_verified_say_nothing_of_a_request) {
+  const PaceRules rules{{1, 5}, 0, 1.0};
+  Session session = session_of({1, 2, 3});
+  deliver_chain(session);
+  BOOST_CHECK_EQUAL(session.commit(3, tokens({9}), used(3, 0)).accepted, 0);
+  BOOST_CHECK(session.paced_allowance(8, rules).reason == Reason::kNotEmpty);
+  deliver_chain(session);
+  BOOST_CHECK_EQUAL(session.commit(4, tokens({9}), kNoTailUsed).accepted, Session::kNoOutcome);
+  BOOST_CHECK(session.paced_allowance(8, rules).reason == Reason::kNotEmpty);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_run_may_have_more_than_the_request_allows_itself) {
+  const PaceRules rules{{}, 4, 2.0};
+  RequestOptions options;
+  options.max_nodes = 3;
+  Session session = session_of({1}, options);
+  session.commit(1, tokens({5, 5, 5, 5}), kNoTailUsed);
+  BOOST_CHECK_EQUAL(session.paced_allowance(64, rules).nodes, 3);
+  session.commit(5, tokens({5}), kNoTailUsed);
+  BOOST_CHECK_EQUAL(session.paced_allowance(64, rules).nodes, 6);
+  BOOST_CHECK_EQUAL(session.paced_allowance(5, rules).nodes, 5);
+  BOOST_CHECK_EQUAL(session.allowance(64).nodes, 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

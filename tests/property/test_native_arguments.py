@@ -55,6 +55,40 @@ def test_ends_that_run_backwards_are_refused() -> None:
         native.StepColumns(**(two_rows | {"token_end": packed("<u4", [4, 2])}))
 
 
+TABLE: dict[str, Any] = {"tokens": packed("<u4", [1, 2]), "micros": packed("<f4", [5.0, 5.0])}
+
+
+def test_a_flat_table_is_a_table() -> None:
+    native.StepCost(**TABLE, widths=packed("<u2", [0, 3]))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "named"),
+    [
+        ("tokens", b"\x01", "column tokens"),
+        ("tokens", b"", "without entries"),
+        ("tokens", packed("<u4", [1, 2, 3]), "3 tokens for 2 micros"),
+        ("tokens", packed("<u4", [0, 2]), "entry 0"),
+        ("tokens", packed("<u4", [2, 2]), "entry 1"),
+        ("micros", packed("<f4", [0.0, 5.0]), "entry 0"),
+        ("micros", packed("<f4", [5.0, np.inf]), "entry 1"),
+        ("micros", packed("<f4", [np.nan, 5.0]), "entry 0"),
+        ("micros", packed("<f4", [5.0, 4.0]), "entry 1"),
+        ("drafting_micros", -1.0, "drafting_micros"),
+        ("drafting_micros", float("nan"), "drafting_micros"),
+        ("widths", packed("<u2", [3, 3]), "widths: entry 1"),
+    ],
+)
+def test_what_is_no_table_of_costs_is_refused(argument: str, value: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        native.StepCost(**(TABLE | {argument: value}))
+
+
+def test_a_long_run_that_would_shorten_drafts_is_refused() -> None:
+    with pytest.raises(ValueError, match="long_run_factor"):
+        native.Engine(600.0, 1 << 30, 1 << 30, 64, indexing_thread=False, long_run_factor=0.5)
+
+
 def test_a_negative_id_is_named_and_nothing_is_indexed() -> None:
     index = native.Index()
     with pytest.raises(ValueError, match="-7 at position 2"):
