@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-LEAST_SURVIVAL = 0.01
+LEAST_SURVIVAL = 0.002
 """Where steps have a cost, nodes below are not drafted."""
 
 

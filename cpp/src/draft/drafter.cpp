@@ -10,7 +10,9 @@ namespace {
 
 // Where steps have a cost, nodes below are not drafted: a table that is flat, or
 // was learned too flat, must not fill steps with what is hardly ever accepted.
-constexpr double kLeastSurvival = 0.01;
+// Of trees of 64 nodes it leaves 60 %, which emit 99 % of the tokens; 0.01 leaves a
+// quarter and 94 %, which costs a small batch, whose nodes are free, 8 % of its throughput.
+constexpr double kLeastSurvival = 0.002;
 
 }  // namespace
 
