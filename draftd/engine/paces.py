@@ -4,9 +4,8 @@ Verifiers whose steps are drafted as asked have no pacer: none of this is done f
 """
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ from draftd.wire import Hello, Pacing, Reason, StepBatch
 INITIAL_STEPS = 3  # nodes at first of a schedule's drafts, as SGLang has it
 
 
-@dataclass(frozen=True, slots=True)
-class StepPace:
+class StepPace(NamedTuple):
     """What a step's nodes are subject to beside the limits that verifier and requests state themselves."""
 
     pacing: Pacing
@@ -44,7 +42,8 @@ class VerifierPacer:
     def pace(self, batch: StepBatch) -> StepPace:
         """Of this step. Raises ValueError for a cost table or widths that are none; then nothing has changed."""
         commit = batch.commit
-        _ascending("widths", np.frombuffer(_whole("widths", batch.widths, 2), "<u2"))
+        if batch.widths:
+            _ascending("widths", np.frombuffer(_whole("widths", batch.widths, 2), "<u2"))
         stated = _stated(batch)
         with self._lock:
             if stated is not None:
@@ -57,11 +56,11 @@ class VerifierPacer:
 
     def learn(self, batch: StepBatch, tails: native.Tails) -> None:
         """What the step said of the one before."""
-        accepted = np.frombuffer(tails.accepted, "<i2") if batch.commit.tokens else np.empty(0, np.int16)
         with self._lock:
             if batch.step_micros and batch.step_width:
                 self._pacer.measured(batch.step_width, batch.step_micros)
-            self._pacer.verified(np.maximum(accepted, 0).tolist())
+            if self._pacing == Pacing.SCHEDULE and batch.commit.tokens:
+                self._pacer.verified(np.maximum(np.frombuffer(tails.accepted, "<i2"), 0).tolist())
 
     def belief(self) -> Belief:
         with self._lock:

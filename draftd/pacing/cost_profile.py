@@ -36,7 +36,7 @@ CHANGE = 0.1  # of a step's time; noise stays below
 STEPS_OF_TRUST = 1500
 MOST_HOPE = 0.5  # of a size's cost
 FIRST_WIDTH = 8  # tokens, or a quarter more than without drafts: what is taken to be free while nothing is known
-STEPS_PER_TABLE = 8  # while no size changes
+STEPS_PER_TABLE = 16  # while no size changes
 
 
 class CostProfile:

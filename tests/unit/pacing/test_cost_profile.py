@@ -53,8 +53,8 @@ def test_a_change_of_the_clock_is_followed_there_and_back(other: Cost, shift: in
     costs = [*repeat(h100, 600), *repeat(other, 750), *repeat(h100, 750)]
     batches = islice(cycle([64] * 50 + [200] * 50 + [16] * 50), shift, shift + len(costs))
     steps = list(zip(batches, costs, strict=True))
-    assert share_of_true(steps[:1350], skip=1050) >= 0.98
-    assert share_of_true(steps, skip=1800) >= 0.98
+    assert share_of_true(steps[:1350], skip=1050) >= 0.97
+    assert share_of_true(steps, skip=1800) >= 0.97
 
 
 def taught(*steps: tuple[int, float]) -> CostProfile:
