@@ -75,6 +75,7 @@ py::dict statistics(Engine& self) {
   index["group"] = size(figures.group);
   index["corpus"] = size(figures.corpus);
   index["in_flight"] = size(figures.in_flight);
+  index["kept"] = size(figures.kept);
   py::dict all;
   all["steps"] = figures.acceptance.steps;
   all["drafts"] = figures.acceptance.drafts;
@@ -87,6 +88,7 @@ py::dict statistics(Engine& self) {
   all["ignored_closes"] = figures.ignored_closes;
   all["evicted_sessions"] = figures.evicted_sessions;
   all["forgotten_tokens"] = figures.forgotten_tokens;
+  all["taken_over_tokens"] = figures.taken_over_tokens;
   all["learned_bytes"] = figures.learned_bytes;
   all["acceptance_of_requests"] = figures.acceptance_of_requests;
   all["requests_measured"] = figures.requests_measured;

@@ -59,8 +59,9 @@ class EngineSettings(Section):
         default=mebibytes(4096),
         ge=1 << 20,
         le=120 << 30,  # a request stays below the 2^31 positions of an index
-        description="Most bytes of open requests, the live part of histories and what namespaces learned (half a MiB "
-        "for each that teaches), together; at least history_limit. It is one limit for all tenants: what one of them "
+        description="Most bytes of open requests, the live part of histories, what namespaces learned (half a MiB for "
+        "each that teaches) and, in at most a quarter of it, indexes of ended requests for those that go on from their "
+        "text, together; at least history_limit. It is one limit for all tenants: what one of them "
         "opens, shares and teaches may push out what others did.",
     )
     history_limit: ByteSize = Field(

@@ -43,6 +43,8 @@ class Statistics:
     evicted_sessions: int
     forgotten_tokens: int
     """Of histories, because of engine.history_limit or engine.memory_limit."""
+    taken_over_tokens: int
+    """Of openings, those that an earlier request had indexed."""
     acceptance_of_requests: float
     """Sum of accepted / verified over closed requests; divided by requests_measured, the mean per request."""
     requests_measured: int
@@ -53,7 +55,7 @@ class Statistics:
     sessions: int
     verifiers: int
     index_bytes: dict[str, int]
-    """By kind: own, history, group, corpus, in_flight."""
+    """By kind: own, history, group, corpus, in_flight, kept (for requests that go on from those that ended)."""
     index_tokens: dict[str, int]
     learned_bytes: int
     """Of what namespaces learned from their verifiers."""
@@ -136,6 +138,7 @@ def collect(core: native.Engine, counters: Counters, beliefs: dict[str, Belief])
         ignored_closes=figures["ignored_closes"],
         evicted_sessions=figures["evicted_sessions"],
         forgotten_tokens=figures["forgotten_tokens"],
+        taken_over_tokens=figures["taken_over_tokens"],
         learned_bytes=figures["learned_bytes"],
         paced_steps={pacing.name.lower(): counted.paced_steps[pacing] for pacing in Pacing},
         paced_nodes={pacing.name.lower(): counted.paced_nodes[pacing] for pacing in Pacing},

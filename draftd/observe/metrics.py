@@ -80,6 +80,7 @@ COUNTERS = (
     Figure("draftd_paced_nodes", "Nodes of these steps together", "paced_nodes", "pacing"),
     Figure("draftd_explorations", "Steps of a width whose cost was not known, by verifier", "explorations", "verifier"),
     Figure("draftd_forgotten_tokens", "Tokens of histories dropped from memory to keep a limit", "forgotten_tokens"),
+    Figure("draftd_taken_over_tokens", "Tokens of openings that an earlier request had indexed", "taken_over_tokens"),
 )
 GAUGES = (
     Figure("draftd_sessions", "Open requests", "sessions"),

@@ -144,10 +144,12 @@ class Engine(Indexing):
             forgotten = before is not None and before.forgotten and before.label == label
             if before:
                 self._remove(before)
+                self._keep(before, now)
             entry = Entry(key, transition.session, namespace, now, label=label, forgotten=forgotten)
             entry.flown = transition.session.prompt_length
             self._entries[key] = entry
             self._carry_out(transition.effects, entry)
+            self._take_over(entry)
             self._index_inline(entry)
         return transition.status, 0
 
@@ -166,7 +168,18 @@ class Engine(Indexing):
             text = shared[0].text if shared else ()
             self._jobs.append(ShareJob(entry.namespace, entry.group, text, entry.label, time, entry.forgotten))
             self._remove(entry)
+            self._keep(entry, now)
         return transition.status
+
+    def _keep(self, entry: Entry, now: float) -> None:
+        if not entry.forgotten:
+            self._kept.keep(entry.namespace, entry.own, now)
+
+    def _take_over(self, entry: Entry) -> None:
+        earlier = self._kept.take(entry.namespace, entry.session.text)
+        if earlier:
+            self._figures.taken_over_tokens += len(earlier.indexed)
+            entry.own.go_on_from(earlier)
 
     def _remove(self, entry: Entry) -> None:
         del self._entries[entry.key]
@@ -299,6 +312,7 @@ class Engine(Indexing):
             self._remove(self._entries[key])
         for verifier in silent:
             del self._last_seen[verifier]
+        self._kept.expire(oldest)
         self._figures.evicted_sessions += len(idle)
         return len(idle)
 
@@ -315,6 +329,7 @@ class Engine(Indexing):
                 "in_flight": _tokens(
                     history.flight.index for namespace in namespaces for _, history in namespace.histories()
                 ),
+                "kept": {"tokens": self._kept.tokens},
             },
         }
 

@@ -48,6 +48,7 @@ class Figures:
     evicted_sessions: int = 0
     acceptance_of_requests: float = 0.0
     requests_measured: int = 0
+    taken_over_tokens: int = 0
     empty_tails: list[int] = field(default_factory=list)
     row_errors: list[int] = field(default_factory=list)
 
@@ -85,6 +86,7 @@ class Figures:
             "ignored_closes": self.ignored_closes,
             "evicted_sessions": self.evicted_sessions,
             "forgotten_tokens": 0,  # nothing is
+            "taken_over_tokens": self.taken_over_tokens,
             "acceptance_of_requests": self.acceptance_of_requests,
             "requests_measured": self.requests_measured,
             "empty_tails": self.empty_tails,

@@ -8,6 +8,7 @@ from draftd.reference.figures import Acceptance
 from draftd.reference.flight import OVERLAP, PIECE, Flight, Key
 from draftd.reference.histories import Histories
 from draftd.reference.history import History
+from draftd.reference.kept import KeptTexts
 from draftd.reference.segment import Segment
 from draftd.reference.session import Session
 from draftd.reference.texts import IndexJob, Namespace, OwnText, ShareJob
@@ -65,6 +66,7 @@ class Indexing(Histories):
         self._in_flight = in_flight
         self._entries: dict[Key, Entry] = {}
         self._jobs: list[IndexJob | ShareJob] = []
+        self._kept = KeptTexts()
 
     def index_slice(self, max_tokens: int) -> int:
         while max_tokens > 0 and self._jobs:
@@ -161,6 +163,7 @@ class Indexing(Histories):
             if history and isinstance(request, Entry):
                 history.flight.leave(request.key)
         for home in homes:
+            self._kept.forget(home)
             for name, history in home.histories():
                 if group in (None, name) and history.flight.dead_tokens:
                     self._begin_anew(history)

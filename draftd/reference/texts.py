@@ -33,6 +33,14 @@ class OwnText:
         if self._indexed > length:
             self._begin_anew()
 
+    def go_on_from(self, earlier: "OwnText") -> None:
+        """Before anything is indexed. `earlier` indexed the beginning of this text."""
+        self._indexed, self.index, self.pairs = earlier._indexed, earlier.index, earlier.pairs
+
+    @property
+    def indexed(self) -> list[int]:
+        return self._text[: self._indexed]
+
     @property
     def unindexed(self) -> int:
         return len(self._text) - self._indexed

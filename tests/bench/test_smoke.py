@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import index, make_sample, segment, step
+from bench import index, make_sample, segment, step, turns
 from bench.index import Cost, Measured
 from bench.step import Times
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
@@ -107,3 +107,10 @@ def test_the_sample_is_what_the_script_makes_of_the_full_recordings(traces: Path
         kept = b"".join(make_sample.first_sessions(recording, sessions))
         bundled = b"".join(make_sample.first_sessions(SAMPLE / recording.name, None))
         assert kept == bundled, workload
+
+
+def test_the_turns_bench_says_what_is_not_indexed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    turns.main(["--traces", str(SAMPLE)])
+    rows = re.findall(rf"^│ (\w+) +(?:│ {NUMBER} +){{3}}│ ({NUMBER})% ", capsys.readouterr().out, re.MULTILINE)
+    parts = {name: float(part) for name, part in rows}
+    assert parts["agent_tau_airline"] < 50 <= max(parts.values())

@@ -236,6 +236,33 @@ class EnginesAgree(RuleBasedStateMachine):
         said = {"verifier": verifier, "request": handle, "epoch": epoch, "namespace": namespace}
         self._open(options | said, prompt, output)
 
+    @rule(
+        earlier=st.tuples(verifiers, handles),
+        closes=st.booleans(),
+        handle=handles,
+        namespace=namespaces,
+        less=st.sampled_from([0, 0, 0, 1, 3]),
+        more=prompts(),
+        output=tokens,
+        options=options(),
+    )
+    def go_on(
+        self,
+        earlier: Key,
+        closes: bool,
+        handle: int,
+        namespace: int,
+        less: int,
+        more: list[int],
+        output: list[int],
+        options: dict[str, Any],
+    ) -> None:
+        """The next turn: a prompt that begins with the text of an earlier request, or nearly."""
+        if closes:
+            self.close(*earlier, 0)
+        text = self.mirrors[earlier].text
+        self.open(earlier[0], handle, 1, namespace, text[: len(text) - less] + more, output, options)
+
     def _open(self, opening: dict[str, Any], prompt: list[int], output: list[int]) -> None:
         opening |= {"prompt": packed("<i4", prompt), "output": packed("<i4", output), "now": self.now}
         policy: dict[str, Any] = opening["policy"]

@@ -25,7 +25,7 @@ namespace draftd {
 
 struct EngineLimits {
   double session_ttl;       // seconds without a sign of life after which a session goes
-  std::size_t memory;       // bytes of sessions, of the heads and flights of histories, and of models together
+  std::size_t memory;       // bytes of sessions, kept indexes, heads and flights of histories, and models together
   std::size_t history;      // bytes of one history, its segments included
   std::uint32_t max_nodes;  // per request and step
   bool in_flight = true;    // running requests draft from what others have generated so far
@@ -84,22 +84,24 @@ struct EngineStatistics {
   std::vector<std::uint64_t> delivered;  // nodes by depth
   std::uint64_t stale_tails = 0;
   std::uint64_t ignored_closes = 0;
-  std::uint64_t evicted_sessions = 0;  // by time to live or memory limit
-  std::uint64_t forgotten_tokens = 0;  // of histories, to keep a limit
-  double acceptance_of_requests = 0;   // sum of accepted / verified over closed requests that verified a node
+  std::uint64_t evicted_sessions = 0;   // by time to live or memory limit
+  std::uint64_t forgotten_tokens = 0;   // of histories, to keep a limit
+  std::uint64_t taken_over_tokens = 0;  // of openings, indexed by an earlier request
+  double acceptance_of_requests = 0;    // sum of accepted / verified over closed requests that verified a node
   std::uint64_t requests_measured = 0;
   std::vector<std::uint64_t> empty_tails;  // by Reason
   std::vector<std::uint64_t> row_errors;   // by Status
   std::uint64_t sessions = 0;
   std::uint64_t verifiers = 0;
-  // Tokens and bytes of own texts, histories, group histories, corpora, and of
-  // what running requests share. The bytes of own texts include requests that
+  // Tokens and bytes of own texts, histories, group histories, corpora, of what
+  // running requests share, and of indexes kept for requests that go on from
+  // those that ended. The bytes of own texts include requests that
   // are closed and not yet shared.
   struct Size {
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;
   };
-  Size own, history, group, corpus, in_flight;
+  Size own, history, group, corpus, in_flight, kept;
   std::uint64_t learned_bytes = 0;  // of the models of namespaces
 };
 
@@ -154,8 +156,8 @@ class Engine {
   // head has documents that were not drained: restore before requests are served.
   void restore_history(const HistoryDocuments& documents, double now);
   // Requests with these labels, open or closed, leave nothing behind from now
-  // on; returns the labels of which there are any, also when asked again. With a group: those that would leave it to
-  // that group's history, or for "" to the namespace's own.
+  // on; kept indexes of these namespaces go. Returns the labels of which there are any, also when asked again. With a
+  // group: those that would leave it to that group's history, or for "" to the namespace's own.
   std::unordered_set<std::string> forget_requests(std::span<const std::uint32_t> name_spaces,
                                                   const std::optional<std::string>& group,
                                                   const std::unordered_set<std::string>& labels);

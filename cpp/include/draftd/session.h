@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "draftd/catalogue.h"
@@ -66,6 +67,16 @@ struct Acceptance {
   void clear();  // keeps its memory
 };
 
+// A request's own text as far as it is indexed.
+struct OwnIndex {
+  // Without the separator before it.
+  std::span<const Token> text() const { return index.text().subspan(1); }
+  std::size_t memory_size() const { return index.memory_size() + pairs.memory_size(); }
+
+  Index index;
+  RecentPairs pairs;
+};
+
 class Session {
  public:
   // `prompt` and `output` hold valid ids.
@@ -100,10 +111,14 @@ class Session {
 
   // Indexes up to `most` tokens of the own text; returns how many are left.
   std::size_t index_text(std::size_t most);
-  std::size_t unindexed() const { return text().size() - indexed_; }
+  std::size_t unindexed() const { return text().size() - own_.text().size(); }
+  // Before anything is indexed: goes on from an index of the beginning of this text.
+  void go_on_from(OwnIndex earlier) { own_ = std::move(earlier); }
+  // The index of a session that ends: it has none from now on.
+  OwnIndex give_index() { return std::exchange(own_, OwnIndex()); }
   Cursor own_cursor() const;
-  const Index& own_index() const { return own_; }
-  const RecentPairs& own_pairs() const { return own_pairs_; }
+  const Index& own_index() const { return own_.index; }
+  const RecentPairs& own_pairs() const { return own_.pairs; }
   // Where the text stands in another index. Costs as many steps as tokens were
   // committed since it was last asked, a few more when the index has grown.
   Cursor cursor_in(const Index& index);
@@ -146,9 +161,7 @@ class Session {
   std::vector<Token> tokens_;
   std::size_t prompt_;
   std::size_t stop_ = kNotStopped;  // position just behind the first stop id of the output
-  Index own_;
-  RecentPairs own_pairs_;
-  std::size_t indexed_ = 0;
+  OwnIndex own_;
   std::vector<Place> places_;
   std::vector<Reach> reaches_;
   std::uint32_t tail_base_ = Verified::kNoTail;

@@ -206,6 +206,7 @@ std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uin
     const auto purge = [&](const std::string& name, History& history) {
       if ((!group || *group == name) && history.flight().dead_tokens() > 0) s.begin_anew(history, retired);
     };
+    s.kept.forget(name_space, retired.text);
     NamespaceState& home = *s.namespaces[name_space];
     purge(kOwnHistory, home.history);
     for (auto& [name, of_group] : home.groups) purge(name, of_group.history);

@@ -60,13 +60,14 @@ NamespaceState* longest_untaught(const std::vector<std::unique_ptr<NamespaceStat
 }  // namespace
 
 void Engine::Storage::enforce_memory_limit(Retired& retired) {
-  while (session_bytes + live_bytes + learned_bytes > limits.memory && evict_one(retired)) {
+  while (session_bytes + kept.memory_size() + live_bytes + learned_bytes > limits.memory && evict_one(retired)) {
   }
 }
 
-// At equal age a history goes first, then what was learned: a request that lost
-// its session has to be sent again, one that lost these only drafts less.
+// What is only kept goes before anything in use. At equal age a history goes first, then what was learned: a request
+// that lost its session has to be sent again, one that lost these only drafts less.
 bool Engine::Storage::evict_one(Retired& retired) {
+  if (kept.drop_oldest(retired.text)) return true;
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const auto session = oldest_session(verifiers);
   const auto history = oldest_history(namespaces);

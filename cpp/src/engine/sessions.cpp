@@ -1,6 +1,7 @@
 // Sessions come and go; what they cost.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -63,6 +64,21 @@ void Engine::Storage::retire(std::unique_ptr<SessionEntry> entry, Retired& retir
   retired.sessions.push_back(std::move(entry));
 }
 
+void Engine::Storage::keep_index(SessionEntry& entry, double now, Retired& retired) {
+  if (entry.forgotten) return;
+  kept.keep(entry.name_space, entry.session.give_index(), now, retired.text);
+  session_bytes -= entry.bytes;
+  entry.bytes = entry.session.memory_size() + entry.label.capacity();
+  session_bytes += entry.bytes;
+}
+
+void Engine::Storage::take_over(SessionEntry& entry) {
+  std::optional<OwnIndex> earlier = kept.take(entry.name_space, entry.session.text());
+  if (!earlier) return;
+  statistics.taken_over_tokens += earlier->text().size();
+  entry.session.go_on_from(*std::move(earlier));
+}
+
 std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double now) {
   Storage& s = *storage_;
   Retired retired;
@@ -86,9 +102,12 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
   if (SessionEntry* const before = s.find(request.verifier, request.request)) {
     if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
     opened->forgotten = before->forgotten && before->label == opened->label;
-    s.retire(s.take(verifier, request.request), retired);
+    std::unique_ptr<SessionEntry> replaced = s.take(verifier, request.request);
+    s.keep_index(*replaced, now, retired);
+    s.retire(std::move(replaced), retired);
   }
   SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
+  s.take_over(entry);
   s.index_inline(entry);
   s.account(entry);
   s.enforce_memory_limit(retired);
@@ -121,6 +140,7 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
     s.statistics.acceptance_of_requests += sum(acceptance.accepted) / verified;
     ++s.statistics.requests_measured;
   }
+  s.keep_index(*closed, now, retired);
   // Shared or not, the indexing thread is the one to free it.
   s.jobs.push_back({verifier, request, epoch, std::move(closed), time});
   s.progress.job_added();
@@ -142,6 +162,7 @@ std::size_t Engine::expire(double now) {
   std::sort(idle.begin(), idle.end());  // what they leave to be done has an order, too
   for (const auto& [incarnation, request] : idle) s.retire(s.take(s.verifiers[incarnation], request), retired);
   boost::unordered::erase_if(s.verifiers, [&](const auto& known) { return known.second.last_seen < oldest; });
+  s.kept.expire(oldest, retired.text);
   s.statistics.evicted_sessions += retired.sessions.size();
   return retired.sessions.size();
 }

@@ -17,6 +17,7 @@
 #include "draftd/nearest.h"
 #include "engine/history.h"
 #include "engine/indexing.h"
+#include "engine/kept_indexes.h"
 #include "engine/learning.h"
 #include "support/fair_lock.h"
 
@@ -129,7 +130,8 @@ struct Fit {
 };
 
 struct Engine::Storage {
-  Storage(EngineLimits given, std::unique_ptr<const Model> start) : limits(given), start(std::move(start)) {}
+  Storage(EngineLimits given, std::unique_ptr<const Model> start)
+      : limits(given), start(std::move(start)), kept(given.memory / 4) {}
 
   const EngineLimits limits;
   const std::unique_ptr<const Model> start;  // of every namespace's learning
@@ -137,6 +139,7 @@ struct Engine::Storage {
   std::vector<std::unique_ptr<NamespaceState>> namespaces;
   boost::unordered_flat_map<std::uint64_t, Verifier> verifiers;
   std::deque<Job> jobs;
+  KeptIndexes kept;  // at most a quarter of the memory, and the first to go
   IndexingProgress progress;
   EngineStatistics statistics;
   std::size_t session_bytes = 0;   // closed ones too, until they are shared
@@ -171,6 +174,10 @@ struct Engine::Storage {
   // Takes a session out; its bytes count until it is retired.
   std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
   void retire(std::unique_ptr<SessionEntry> entry, Retired& retired);
+  // Keeps the index of a session that was taken out, unless it leaves nothing behind.
+  void keep_index(SessionEntry& entry, double now, Retired& retired);
+  // Goes on from the index of an earlier request whose text this one begins with.
+  void take_over(SessionEntry& entry);
 
   // histories.cpp
   std::deque<HistoryKey> history_keys() const;

@@ -155,6 +155,7 @@ EngineStatistics Engine::statistics() const {
     figures.verifiers = s.verifiers.size();
     for (const auto& [incarnation, verifier] : s.verifiers) figures.sessions += verifier.sessions.size();
     figures.own = {s.session_tokens, s.session_bytes};
+    figures.kept = {s.kept.tokens(), s.kept.memory_size()};
     figures.learned_bytes = s.learned_bytes;
   }
   const auto add = [](EngineStatistics::Size& size, std::size_t tokens, std::size_t bytes) {

@@ -104,11 +104,7 @@ void Session::append(std::span<const Token> tokens) {
 void Session::cut(std::size_t length) {
   tokens_.resize(length);
   if (stopped() && stop_ > length) stop_ = kNotStopped;
-  if (indexed_ > length) {
-    own_ = Index();
-    own_pairs_ = RecentPairs();
-    indexed_ = 0;
-  }
+  if (own_.text().size() > length) own_ = OwnIndex();
   places_.clear();
   reaches_.clear();
   tail_base_ = Verified::kNoTail;
@@ -202,15 +198,14 @@ void Session::deliver(std::span<const DraftNode> tree, Lesson& lesson) {
 }
 
 std::size_t Session::index_text(std::size_t most) {
-  const std::span<const Token> pending = text().subspan(indexed_);
+  const std::span<const Token> pending = text().subspan(own_.text().size());
   const std::span<const Token> slice = pending.first(std::min(most, pending.size()));
-  own_pairs_.add_text(own_.text().back(), slice);  // the separator before the text is no token
-  own_.append(slice);
-  indexed_ += slice.size();
+  own_.pairs.add_text(own_.index.text().back(), slice);  // the separator before the text is no token
+  own_.index.append(slice);
   return pending.size() - slice.size();
 }
 
-Cursor Session::own_cursor() const { return unindexed() == 0 ? own_.tail() : own_.match(text()); }
+Cursor Session::own_cursor() const { return unindexed() == 0 ? own_.index.tail() : own_.index.match(text()); }
 
 Session::Place& Session::place_in(const Index& index) {
   auto place =
@@ -258,7 +253,7 @@ void Session::report(Acceptance& total) {
 
 std::size_t Session::memory_size() const {
   return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
-         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) + own_pairs_.memory_size() +
+         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) +
          tail_.capacity() * sizeof(DraftNode) + lesson_.memory_size() + followed_.capacity() * sizeof(Token) +
          depths_.capacity() * sizeof(std::uint16_t) + fates_.capacity();
 }
