@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftd.client.columns import whole
-from draftd.pacing.cost_table import CostTable
+from draftd.pacing.cost_table import MOST_SIZES, CostTable
 from draftd.wire import Hello, Pacing, StepBatch
 
 PACINGS = {pacing.name.lower(): pacing for pacing in Pacing}
@@ -112,4 +112,6 @@ def _ascending(name: str, values: Sequence[int], most: int) -> NDArray[np.int64]
     numbers = np.array([whole(name, value) for value in values], np.int64)
     if len(numbers) and (numbers[0] < 1 or numbers[-1] > most or (numbers[1:] <= numbers[:-1]).any()):
         raise ValueError(f"{name} is {numbers.tolist()[:20]}; give numbers from 1 to {most}, each above the one before")
+    if len(numbers) > MOST_SIZES:
+        raise ValueError(f"{name} has {len(numbers)} numbers; give at most {MOST_SIZES}")
     return numbers

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from draftd import native
 from draftd.config import PacingSettings
-from draftd.pacing.cost_table import CostTable
+from draftd.pacing.cost_table import MOST_SIZES, CostTable
 from draftd.pacing.pacer import Belief, Pacer
 from draftd.pacing.schedule import Schedule
 from draftd.pacing.schedule_table import read_table, shipped_table
@@ -111,6 +111,8 @@ def _step_cost(table: CostTable | None, batch: StepBatch) -> native.StepCost | N
 def _whole(name: str, column: bytes, entry: int) -> bytes:
     if len(column) % entry:
         raise ValueError(f"{name}: {len(column)} bytes are no column of {entry}-byte entries")
+    if len(column) > entry * MOST_SIZES:
+        raise ValueError(f"{name}: {len(column) // entry} of them; at most {MOST_SIZES}")
     return column
 
 

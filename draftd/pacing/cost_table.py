@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -22,8 +23,8 @@ class CostTable:
     Raises ValueError, naming the entry, for what is no table: tokens ascend, micros never fall and are above 0.
     """
 
-    tokens: tuple[int, ...]
-    micros: tuple[float, ...]
+    tokens: Sequence[int]
+    micros: Sequence[float]
     drafting_micros: float = 0.0
     columns: tuple[bytes, bytes] = field(init=False, repr=False, compare=False)
     """Of the wire: u32[n] tokens, f32[n] micros."""
@@ -53,6 +54,8 @@ class CostTable:
         for name, column in (("tokens", message.tokens), ("micros", message.micros)):
             if len(column) % 4:
                 raise ValueError(f"{name}: {len(column)} bytes are no column of 4-byte entries")
+            if len(column) > 4 * MOST_SIZES:  # before so many are unpacked
+                raise ValueError(f"a cost table of {len(column) // 4} {name}; give 1 to {MOST_SIZES}")
         tokens, micros = np.frombuffer(message.tokens, "<u4"), np.frombuffer(message.micros, "<f4")
         return cls(tuple(tokens.tolist()), tuple(micros.tolist()), message.drafting_micros)
 

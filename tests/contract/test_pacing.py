@@ -147,6 +147,8 @@ def error_of(engine: Engine, frame: Frame) -> wire.Error:
         (Hello(cost=wire.CostTable()), "hello: cost: a cost table of 0 entries"),
         (Hello(cost=wire.CostTable(tokens=u32([1, 2]), micros=b"\0\0\0")), "hello: cost: micros: 3 bytes"),
         (Hello(graph_sizes=u32([4, 2])), "hello: graph_sizes: [4, 2] do not ascend from 1 on"),
+        (Hello(cost=wire.CostTable(tokens=u32(range(1, 10_001)))), "hello: cost: a cost table of 10000 tokens"),
+        (Hello(graph_sizes=u32(range(1, 10_001))), "hello: graph_sizes: 10000 of them; at most 4096"),
         (Hello(graph_sizes=b"\0"), "hello: graph_sizes: 1 bytes are no column"),
         (Hello(pacing=7), "hello: pacing: 7 is no Pacing"),  # type: ignore[arg-type]
     ],

@@ -24,6 +24,7 @@ TABLE = CostTable((1, 64), (100.0, 120.0))
         ({"pacing": "fast"}, ValueError, "pacing is 'fast'; give one of as_asked, survival, schedule, or None"),
         ({"cost": {1: 2.0}}, TypeError, "cost is {1: 2.0}; give a draftd.client.CostTable"),
         ({"graph_sizes": [8, 4]}, ValueError, r"graph_sizes is \[8, 4\]; give numbers from 1"),
+        ({"graph_sizes": range(1, 5000)}, ValueError, "graph_sizes has 4999 numbers; give at most 4096"),
         ({"graph_sizes": [1.5]}, ValueError, "graph_sizes is 1.5; give a whole number"),
         ({"speed": 3}, TypeError, "unknown option speed"),
     ],
