@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftd.adapters.sendable import sendable
+from draftd.adapters.step_clock import StepClock
 from draftd.client import Draft, Reason, Request
 from draftd.client.client import ChannelClient
 from draftd.client.draft import Tails
 from draftd.client.opening import OpenOptions
+from draftd.client.pacing import StepOptions
 from draftd.wire import Status
 
 
@@ -57,6 +59,7 @@ class EngineRequests:
 
     def __init__(self, client: ChannelClient) -> None:
         self.client = client
+        self.step_clock = StepClock()
         self.figures_of: dict[str, Figures] = {}  # by adapter (LoRA); "" is the model without
         self._known: dict[str, _Known] = {}
         self._refused: set[str] = set()  # ids of requests that can't be opened
@@ -91,9 +94,9 @@ class EngineRequests:
         prompt of another length) opens its request again. Of several rows of one id the first counts; the others get
         empty drafts, as do requests that can't be opened.
         """
-        stated, commits, verified = self._take(rows)
+        stated, commits, verified, measured = self._take(rows)
         most = max((row.max_nodes for row in rows), default=0)
-        answer = self.client.step(commits, max_nodes=most, verified=verified)
+        answer = self.client.step(commits, max_nodes=most, verified=verified, **measured)
         drafts: list[Draft] = []
         for row, known in zip(rows, stated, strict=True):
             if known is None:
@@ -107,11 +110,12 @@ class EngineRequests:
             known.figures.drafted += known.drafted
             known.figures.steps += 1
             drafts.append(draft)
+        self.step_clock.begin({row.request_id for row in rows})
         return drafts
 
     def finish(self, row: EngineRow) -> None:
         """Commits what is new in the row's text and closes the request, at once: for engines that tell of the end."""
-        (known,), commits, verified = self._take([row])
+        (known,), commits, verified, _ = self._take([row])
         if known is None:
             self._refused.discard(row.request_id)
             return
@@ -121,8 +125,11 @@ class EngineRequests:
 
     def _take(
         self, rows: Sequence[EngineRow]
-    ) -> tuple[list[_Known | None], dict[Request, list[int]], dict[Request, int]]:
-        """What is known of each row's request, its new tokens, and of how much of a draft they are the outcome."""
+    ) -> tuple[list[_Known | None], dict[Request, list[int]], dict[Request, int], StepOptions]:
+        """What is known of each row's request, its new tokens, of how much of a draft they are the outcome, and how
+        long that took."""
+        advanced: set[str] = set()
+        width = 0  # tokens that went through the target
         stated: list[_Known | None] = []
         commits: dict[Request, list[int]] = {}
         verified: dict[Request, int] = {}
@@ -132,13 +139,19 @@ class EngineRequests:
             if known is None:
                 continue
             new = commits[known.request] = row.text[known.request.length :].tolist()
+            if new:
+                advanced.add(row.request_id)
+                width += 1
             if known.drafted and new:
                 went_through = known.drafted if row.verified is None else min(row.verified, known.drafted)
                 if went_through < known.given:  # all of it is what the drafter takes for granted
                     verified[known.request] = went_through
+                width += went_through
                 known.figures.verified += went_through
                 known.figures.accepted += min(went_through, len(new) - 1)  # what each forward pass yields is no draft
-        return stated, commits, verified
+        seconds = self.step_clock.seconds(advanced)
+        measured: StepOptions = {} if seconds is None else {"step_seconds": seconds, "step_width": width}
+        return stated, commits, verified, measured
 
     def _stated(self, row: EngineRow, commits: Collection[Request]) -> _Known | None:
         """None: another row of that id came first, or the request can't be opened."""

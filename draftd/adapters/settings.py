@@ -18,8 +18,10 @@ from draftd.adapters.sendable import sendable
 from draftd.client import Client, Namespace
 from draftd.client.channel import grpc_target
 from draftd.client.opening import OpenOptions
+from draftd.client.pacing import fill_greeting
 from draftd.client.rows import Wish
 from draftd.config import ADAPTER_PREFIX, ConfigError, Settings, nearest
+from draftd.wire import Hello
 
 FILE_VARIABLE = f"{ADAPTER_PREFIX}CONFIG"
 GREETING_SECONDS = 1.0  # that an adapter's start waits for draftd at most; later it is welcome, too
@@ -65,11 +67,28 @@ class AdapterSettings(BaseSettings):
         "is not there, requests get no drafts.",
     )
 
+    pacing: Literal["as_asked", "survival", "schedule"] | None = Field(
+        default=None,
+        description="How much is drafted at the engine's load: as_asked, as long as the engine's own setting says; "
+        "survival, what pays by the time that steps take, which the adapter measures; schedule, by batch size "
+        "([schedules.md](schedules.md)). Unset: as the server is configured.",
+    )
+    graph_sizes: tuple[int, ...] = Field(
+        default=(),
+        description="Batch sizes that the engine pads to, ascending, as JSON: [1, 2, 4, 8]. A schedule goes by them.",
+    )
+
     @field_validator("endpoint")
     @classmethod
     def _endpoint_has_a_form(cls, endpoint: str) -> str:
         grpc_target(endpoint)
         return endpoint
+
+    @field_validator("graph_sizes")
+    @classmethod
+    def _graph_sizes_ascend(cls, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        fill_greeting(Hello(), {"graph_sizes": sizes})
+        return sizes
 
     @field_validator("tenant", "model", "tokenizer")
     @classmethod
@@ -108,7 +127,13 @@ class AdapterSettings(BaseSettings):
             raise ConfigError(f"the model has no name of its own; give one with model= or {ADAPTER_PREFIX}MODEL")
         namespace = Namespace(tenant=self.tenant, model=name, tokenizer=self.tokenizer)
         return Client(
-            self.endpoint, namespace, verifier=verifier, deadline=self.deadline, vocabulary_size=vocabulary_size
+            self.endpoint,
+            namespace,
+            verifier=verifier,
+            deadline=self.deadline,
+            vocabulary_size=vocabulary_size,
+            pacing=self.pacing,
+            graph_sizes=self.graph_sizes,
         )
 
 

@@ -83,6 +83,10 @@ class SglangRequests:
         drafts = self._requests.step(rows)
         return tree_batch(drafts, list(map(_last_token, batch, accepted)), self._width)
 
+    def prefilled(self) -> None:
+        """The scheduler ran a prefill between two steps."""
+        self._requests.step_clock.forget()
+
     def finish(self, rid: str) -> None:
         """The request has emitted its last token: what of it was not stated yet is, and it closes, both at once."""
         text = self._texts.pop(rid, None)

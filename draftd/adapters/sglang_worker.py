@@ -58,6 +58,11 @@ class DraftdWorker(NGRAMWorker):  # type: ignore[misc]  # SGLang is not there wh
             self._requests = SglangRequests(client, self.draft_token_num, self._options)
             self._health_log = HealthLog(client, logger)
 
+    def forward_batch_generation(self, batch: Any, *arguments: Any, **options: Any) -> Any:
+        if self._requests is not None and not batch.forward_mode.is_decode():
+            self._requests.prefilled()
+        return super().forward_batch_generation(batch, *arguments, **options)
+
     def _prepare_draft_tokens(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """int64[rows * width] and bool[rows * width * width]: nodes, of each row the root first, and who sees whom."""
         trees: TreeBatch | None = None

@@ -121,6 +121,7 @@ class Asking:
         rows: list[EngineRow] = []
         for place, sampled in enumerate(sampled_token_ids):
             if not sampled:
+                self.requests.step_clock.forget()  # a part of its prefill was in the step
                 continue
             request_id, length = batch.req_ids[place], lengths[place]
             state = states[request_id]

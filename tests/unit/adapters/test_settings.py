@@ -4,13 +4,15 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from draftd.adapters.settings import AdapterSettings, adapter_settings
 from draftd.client import Namespace
 from draftd.config import ConfigError, EngineSettings, Settings, load_settings
-from draftd.engine import Engine
+from draftd.engine import Answer, Engine
 from draftd.transport.zmq_server import ZmqServer
+from draftd.wire import Frame, Pacing
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +143,34 @@ def test_without_a_group_nothing_is_shared_with_one(share: str, group: str, shar
 def test_adapters_and_groups_that_users_choose_can_be_sent() -> None:
     options = adapter_settings(share="group").options(adapter="\ud800", group=r"\ud800")
     assert (options["adapter"], options["group"], options["share"]) == (r"\ud800", r"\\ud800", "group")
+
+
+def test_pacing_and_graph_sizes_reach_the_drafter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: Engine
+) -> None:
+    monkeypatch.setenv("DRAFTD_ADAPTER_PACING", "schedule")
+    monkeypatch.setenv("DRAFTD_ADAPTER_GRAPH_SIZES", "[1, 2, 4]")
+    heard: list[Frame] = []
+
+    def handle(frame: bytes, *, shed: bool = False) -> Answer:
+        heard.append(Frame.FromString(frame))
+        return Engine.handle(engine, frame, shed=shed)
+
+    monkeypatch.setattr(engine, "handle", handle)
+    server = ZmqServer(engine, f"ipc://{tmp_path}/drafter.sock", max_frame_bytes=1 << 20)
+    server.start()
+    try:
+        settings = adapter_settings(endpoint=server.endpoint)
+        with settings.connect("m", verifier="vllm", vocabulary_size=10) as client:
+            client.check(deadline=30.0)
+    finally:
+        server.stop(drain=1.0)
+    assert heard[0].hello.pacing == Pacing.SCHEDULE
+    assert np.frombuffer(heard[0].hello.graph_sizes, "<u4").tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("name", "value"), [("PACING", "eager"), ("GRAPH_SIZES", "[4, 2]"), ("GRAPH_SIZES", "4")])
+def test_pacing_that_can_not_be_meant(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"DRAFTD_ADAPTER_{name}", value)
+    with pytest.raises(ConfigError, match=name.lower()):
+        adapter_settings()
