@@ -119,11 +119,12 @@ class PacingSettings(Section):
         description="The table of lengths: shipped, or a file as SGLang reads it (docs/schedules.md).",
     )
     rest_after: int = Field(
-        default=16,
+        default=0,
         ge=0,
         le=65535,
-        description="Drafts of a request without an accepted node, in a row, after which it gets none for a while. "
-        "0: it never rests. This and what follows does not hold for what is drafted as asked.",
+        description="Drafts of a request without an accepted node, in a row, after which it gets none for a while; for "
+        "schedules, as survival knows by itself. 0: it never rests. This and what follows does not hold for what is "
+        "drafted as asked.",
     )
     rest_steps: int = Field(
         default=8,
