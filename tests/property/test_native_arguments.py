@@ -84,6 +84,15 @@ def test_what_is_no_table_of_costs_is_refused(argument: str, value: Any, named: 
         native.StepCost(**(TABLE | {argument: value}))
 
 
+@pytest.mark.parametrize("widths", [[], [1, 2]])
+def test_a_step_without_rows_costs_nothing_to_draft(widths: list[int]) -> None:
+    engine = native.Engine(600.0, 1 << 30, 1 << 30, 64, indexing_thread=False)
+    no_rows = native.StepColumns(**dict.fromkeys(ONE_ROW, b""))
+    for other_tokens in (0, 1, 5):  # none, some, more than the table knows
+        cost = native.StepCost(**TABLE, other_tokens=other_tokens, widths=packed("<u2", widths))
+        assert engine.step(1, 0.0, no_rows, 0, 0.0, cost, True).node_end == b""
+
+
 def test_a_long_run_that_would_shorten_drafts_is_refused() -> None:
     with pytest.raises(ValueError, match="long_run_factor"):
         native.Engine(600.0, 1 << 30, 1 << 30, 64, indexing_thread=False, long_run_factor=0.5)
