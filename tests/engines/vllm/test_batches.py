@@ -81,6 +81,17 @@ def test_rows_whose_prompt_is_not_through_get_no_draft_and_are_not_told_of(batch
     assert batch.step({"early": [4], "ready": [5, 1]}) == [[5, 1, 2], [2, 3, 4]]
 
 
+def test_steps_of_decode_alone_are_timed(batch: Batch, frames: list[Frame]) -> None:
+    batch.add("early")
+    batch.add("ready")
+    batch.step({"ready": [4]})
+    batch.step({"ready": [5, 1]}, {"ready": [5, 1]})
+    batch.step({"ready": [2], "early": []})  # a part of a prompt was in it
+    batch.step({"ready": [3], "early": [4]})  # and the rest of it
+    batch.step({"ready": [4], "early": [5]})
+    assert [frame.step.step_width for frame in frames if frame.HasField("step")] == [0, 3, 0, 0, 2]
+
+
 def test_drafts_leave_room_for_the_longest_text(batch: Batch) -> None:
     batch.add("long", [*PROMPT, 4, 5, 1, 2, 3])
     assert batch.step({"long": [4]}) == [[5]]
