@@ -16,6 +16,7 @@ from typing import Any
 
 import draftd.client.client
 from bench.step import MeasuredChannel, echo_micros
+from draftd.client.ring_channel import RingChannel
 from draftd.client.zmq_channel import ZmqChannel
 
 CONTEXT = 1024  # tokens of prompt and output
@@ -131,14 +132,14 @@ def run(job: Job) -> Outcome:
 
 
 def measured_channels() -> list[MeasuredChannel]:
-    """The ZMQ channels that draftd's clients open from now on."""
+    """The channels that draftd's clients open from now on."""
     channels: list[MeasuredChannel] = []
 
     def open_channel(endpoint: str) -> MeasuredChannel:
-        channels.append(MeasuredChannel(endpoint))
+        channels.append(MeasuredChannel(RingChannel(endpoint)))
         return channels[-1]
 
-    draftd.client.client.ZmqChannel = open_channel
+    draftd.client.client.RingChannel = open_channel
     return channels
 
 

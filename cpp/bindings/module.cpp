@@ -12,4 +12,5 @@ PYBIND11_MODULE(_core, module) {
   draftd::bindings::bind_policy(module);
   draftd::bindings::bind_model(module);
   draftd::bindings::bind_engine(module);
+  draftd::bindings::bind_ring(module);
 }

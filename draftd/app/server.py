@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 
 import uvloop
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -23,7 +24,9 @@ from draftd.transport.grpc_server import GrpcServer
 from draftd.transport.http_app import Admin, admin_app
 from draftd.transport.http_server import HttpServer
 from draftd.transport.loads import Loads
+from draftd.transport.ring_server import RingServer
 from draftd.transport.zmq_server import ZmqServer
+from draftd.wire.ring import ring_path
 
 Endpoints = dict[str, str]  # kind ("zmq", "grpc", "http") to endpoint
 
@@ -98,10 +101,21 @@ class Server:
         return endpoint
 
     async def _start_zmq(self, endpoint: str) -> str:
+        if self._settings.listen.shared_memory and endpoint.startswith("ipc://"):
+            self._start_ring(ring_path(endpoint))  # first: a client that finds none stays with ZMQ
         server = ZmqServer(self._engine, endpoint, max_frame_bytes=self._settings.engine.max_frame_bytes)
         server.start()
         self._stops.append(lambda: asyncio.to_thread(server.stop, self._settings.listen.shutdown_seconds))
         return server.endpoint
+
+    def _start_ring(self, path: Path) -> None:
+        server = RingServer(self._engine, path, max_frame_bytes=self._settings.engine.max_frame_bytes)
+        try:
+            server.start()
+        except OSError as error:
+            facts.ring_failed(error)
+        else:
+            self._stops.append(lambda: asyncio.to_thread(server.stop, self._settings.listen.shutdown_seconds))
 
     async def _start_grpc(self, address: str) -> str:
         server = GrpcServer(

@@ -23,7 +23,8 @@ from draftd.wire import Namespace, Reason
 
 
 class AsyncClient:
-    """See Client: the same endpoints, arguments and promises. Belongs to the loop that first uses it.
+    """See Client: the same endpoints, arguments and promises; at ipc:// over ZMQ. Belongs to the loop that
+    first uses it.
 
     A caller that is cancelled leaves its request as after a late answer.
     """

@@ -16,6 +16,7 @@ from draftd.client.line import Line
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
 from draftd.client.request import CloseWord, Request, close_reason
+from draftd.client.ring_channel import RingChannel
 from draftd.client.rows import Rows, Verified, Wish, verified_rows
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.wire import Namespace, Reason
@@ -195,8 +196,8 @@ def _rows(commits: Mapping[Request, Sequence[int]], verified: Mapping[Request, V
 
 
 class Client(ChannelClient):
-    """A client of the drafter at `endpoint`: ipc://PATH or tcp://HOST:PORT (ZMQ, the fastest), grpc://HOST:PORT or
-    grpc+unix:PATH (gRPC).
+    """A client of the drafter at `endpoint`: ipc://PATH (shared memory, the fastest, or ZMQ where that can't be had),
+    tcp://HOST:PORT (ZMQ), grpc://HOST:PORT or grpc+unix:PATH (gRPC).
 
     Connecting happens by itself, also again after a restart of the drafter. `verifier` is a name for the drafter's
     logs, `deadline` the seconds that a call may take, `vocabulary_size` the limit of token ids (0: not stated).
@@ -213,8 +214,14 @@ class Client(ChannelClient):
         vocabulary_size: int = 0,
         **pacing: Unpack[PacingOptions],
     ) -> None:
-        target = grpc_target(endpoint)
-        channel: Channel = ZmqChannel(endpoint) if target is None else GrpcChannel(target)
+        channel = _channel_to(endpoint)
         super().__init__(
             channel, namespace, verifier=verifier, deadline=deadline, vocabulary_size=vocabulary_size, **pacing
         )
+
+
+def _channel_to(endpoint: str) -> Channel:
+    target = grpc_target(endpoint)
+    if target is not None:
+        return GrpcChannel(target)
+    return RingChannel(endpoint) if endpoint.startswith("ipc://") else ZmqChannel(endpoint)

@@ -23,6 +23,11 @@ class ListenSettings(Section):
         default="ipc://draftd.sock",
         description="ZMQ endpoint, the hot path: ipc://PATH or tcp://HOST:PORT. A relative path lies in data_dir.",
     )
+    shared_memory: bool = Field(
+        default=True,
+        description="Beside an ipc:// endpoint of zmq: clients on this host send their frames through shared memory, "
+        "which they ask for at the unix socket PATH.ring. They do so by themselves, and use ZMQ where it can't be had.",
+    )
     grpc: GrpcEndpoint = Field(
         default="", description="gRPC endpoint: HOST:PORT or unix:PATH. A relative path lies in data_dir."
     )

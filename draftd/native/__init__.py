@@ -14,6 +14,8 @@ from draftd.native._core import (
     Level,
     Model,
     ReadSource,
+    Ring,
+    RingBroken,
     Segment,
     SegmentBuilder,
     SegmentError,
@@ -21,6 +23,7 @@ from draftd.native._core import (
     StepCost,
     Tails,
     catalogue,
+    create_ring_memory,
     nearest,
 )
 
@@ -38,6 +41,8 @@ __all__ = [
     "Level",
     "Model",
     "ReadSource",
+    "Ring",
+    "RingBroken",
     "Segment",
     "SegmentBuilder",
     "SegmentError",
@@ -45,5 +50,6 @@ __all__ = [
     "StepCost",
     "Tails",
     "catalogue",
+    "create_ring_memory",
     "nearest",
 ]

@@ -503,3 +503,33 @@ class Engine:
 
 def catalogue() -> dict[str, dict[str, int]]:
     """The codes the core uses, by enum and name."""
+
+class RingBroken(ConnectionError):
+    """The ring is of no more use: the peer is gone, or does not keep to the layout."""
+
+def create_ring_memory() -> int:
+    """A file descriptor, the caller's to close, of shared memory for one ring. Raises OSError where there is none."""
+
+class Ring:
+    """One end of a connection through shared memory: frames both ways. Used by one thread at a time."""
+
+    def __init__(self, memory: int, socket: int, *, server: bool, longest_frame: int, spins: bool) -> None:
+        """Maps the memory and takes the socket, a connected unix stream, which are file descriptors; that of the
+        memory stays the caller's. `spins`: there is a processor to spare for short waits.
+
+        Raises RingBroken for memory that is no ring, OSError where it can't be mapped; the socket then is the
+        caller's still."""
+    def send(self, frame: bytes) -> bool:
+        """Never waits: what finds no room is kept, and written by later calls. False: 64 MiB are kept already.
+        Raises RingBroken."""
+    def receive(self, timeout: float, others: Sequence[int] = ()) -> bytes | None:
+        """The next frame. None: none came within that many seconds (`math.inf`: no limit), or one of `others`, at
+        most 4 file descriptors, can be read. Python's lock is released while it waits; with a timeout of 0 it only
+        looks into the memory. Raises RingBroken once the peer is gone and all that it sent was received."""
+    def flush(self, timeout: float, others: Sequence[int] = ()) -> bool:
+        """Waits in the same way until nothing is kept; whether it is so. Raises RingBroken."""
+    @property
+    def unsent(self) -> int:
+        """Bytes kept."""
+    def close(self) -> None:
+        """Unmaps the memory and ends the connection; what is kept is lost. Afterwards everything raises RingBroken."""

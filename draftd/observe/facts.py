@@ -158,3 +158,11 @@ def stopping(signal_name: str) -> None:
 
 def stopped() -> None:
     _log.info("stopped")
+
+
+def ring_failed(error: OSError) -> None:
+    _log.warning("clients of this host go without shared memory, over ZMQ: %s", (error.strerror or str(error)).lower())
+
+
+def ring_ended(why: str) -> None:
+    _log.debug("a connection through shared memory ended: %s", why)

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
-from google.protobuf.message import DecodeError
 
 from draftd.engine import Engine
 from draftd.transport import unix_socket
-from draftd.wire import Error, Frame, Status
+from draftd.transport.answers import MOST_DEFERRED, SHED_ABOVE, shutting_down
 
 MOST_QUEUED_FRAMES = 1000  # per verifier and direction; beyond, ZMQ makes the verifier wait and drops answers
-SHED_ABOVE = 64  # frames waiting: from here on only commits are taken, drafts are shed
 MOST_READ_AHEAD = 1024  # frames taken out of the socket to see how far behind we are
 FRAMES_PER_TURN = 16  # answered before deferred answers, expiry and the stop get their turn
-MOST_DEFERRED = 1024  # answers that wait for indexing; beyond, an answer goes out at once
 EXPIRE_SECONDS = 1.0
 LINGER_MILLISECONDS = 1000
 FAREWELL_SECONDS = 0.2  # a peer's ZMQ drops what it has not read when the connection ends: give it time to read
@@ -156,7 +153,7 @@ class ZmqServer:
             self._refuse_waiting(poller, until)
         until = time.monotonic() + FAREWELL_SECONDS
         for peer, frame in self._waiting:
-            self._send(peer, _shutting_down(frame))
+            self._send(peer, shutting_down(frame))
         while time.monotonic() < until:
             self._refuse_waiting(poller, until)
 
@@ -165,16 +162,6 @@ class ZmqServer:
         ready = dict(poller.poll(max(0, math.ceil((until - time.monotonic()) * 1000))))
         if self._socket in ready:
             peer, frame = self._receive()
-            self._send(peer, _shutting_down(frame))
+            self._send(peer, shutting_down(frame))
         if self._indexed_fd in ready:
             self._send_indexed()
-
-
-def _shutting_down(frame: bytes) -> bytes:
-    """Says so for the step of that frame, where there is one."""
-    try:
-        step = Frame.FromString(frame).step.step
-    except DecodeError:
-        step = 0
-    error = Error(status=Status.SHUTTING_DOWN, message="the drafter is shutting down", step=step)
-    return Frame(error=error).SerializeToString()

@@ -7,7 +7,7 @@ import pytest
 
 from bench import index, make_sample, segment, step, turns
 from bench.index import Cost, Measured
-from bench.step import Times
+from bench.step import Figures, Times
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
 
 NUMBER = r"\d[\d.,]*"
@@ -77,20 +77,21 @@ def test_the_segment_bench_names_missed_targets_of_full_sizes() -> None:
     assert sealed(1_000_000).missed_targets() == []
 
 
-def test_the_step_bench_compares_core_round_trip_and_echo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_step_bench_compares_core_both_ways_and_echo(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         step.main(["--requests", "4", "--nodes", "4", "--shared", "5000", "--steps", "5"])
     assert end.value.code == 0
     printed = capsys.readouterr().out
-    for name in ("in the core", "round trip", "raw echo"):
+    for name in ("in the core", "ZMQ", "shared memory", "raw echo over ZMQ"):
         assert re.search(rf"│ {name} +│ +{NUMBER} │ +{NUMBER} │", printed)
-    assert re.search(rf"beyond it\s+{NUMBER} echoes", printed)
+    assert re.search(rf"shared\s+memory\s+-?{NUMBER}\s+echoes", printed)
 
 
 def test_the_step_bench_fails_for_missed_targets_of_the_full_batch_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slow = Times(core=[900.0], round_trip=[1200.0], echo=[100.0], bytes_sent=[1], bytes_received=[1], nodes=[1])
+    times = Times(core=[900.0], round_trip=[1800.0], nodes=[1])
+    slow = Figures(zmq=times, ring=times, echo=[100.0], bytes_sent=[1], bytes_received=[1])
     monkeypatch.setattr(step, "measure", lambda *_: slow)
     for nodes, status in (("16", 1), ("4", 0)):
         with pytest.raises(SystemExit) as end:
@@ -98,7 +99,8 @@ def test_the_step_bench_fails_for_missed_targets_of_the_full_batch_only(
         assert end.value.code == status
     printed = capsys.readouterr().out
     assert printed.count("p50 in the core: 900 µs, at most 800 wanted") == 1
-    assert printed.count("beyond the core: 3.00 echoes, at most 2.5 wanted") == 1
+    assert printed.count("ZMQ: 1.80x the core and an echo, at most 1.6x wanted") == 1
+    assert printed.count("shared memory beyond the core: 9.00 echoes, at most 0.6 wanted") == 1
 
 
 def test_the_sample_is_what_the_script_makes_of_the_full_recordings(traces: Path, tmp_path: Path) -> None:

@@ -10,10 +10,13 @@ from typing import TypeVar
 import grpc
 import zmq
 
+from draftd.client.ring_channel import RingChannel
 from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.transport.grpc_server import GrpcServer
+from draftd.transport.ring_server import RingServer
 from draftd.transport.zmq_server import ZmqServer
+from draftd.wire.ring import ring_path
 
 MAX_FRAME_BYTES = 1 << 16  # so that a frame above it is quickly made
 WAIT_SECONDS = 30  # for answers that do come
@@ -60,6 +63,20 @@ def zmq_served(
 
 
 @contextmanager
+def ring_served(
+    engine: Engine, directory: Path, drain: float = 0.0, max_frame_bytes: int = MAX_FRAME_BYTES
+) -> Iterator[str]:
+    """The endpoint of a server that has shared memory alone."""
+    endpoint = f"ipc://{directory}/only.sock"
+    server = RingServer(engine, ring_path(endpoint), max_frame_bytes=max_frame_bytes)
+    server.start()
+    try:
+        yield endpoint
+    finally:
+        server.stop(drain)
+
+
+@contextmanager
 def grpc_served(
     engine: Engine, directory: Path, drain: float = 0.0, max_frame_bytes: int = MAX_FRAME_BYTES
 ) -> Iterator[str]:
@@ -91,6 +108,20 @@ def zmq_connection(endpoint: str) -> Iterator[Exchange]:
             return answer
 
         yield exchange
+
+
+@contextmanager
+def ring_connection(endpoint: str) -> Iterator[Exchange]:
+    channel = RingChannel(endpoint)
+
+    def exchange(frame: bytes) -> bytes:
+        assert channel.send([frame], WAIT_SECONDS)
+        answer = channel.receive(WAIT_SECONDS)
+        assert answer is not None
+        return answer
+
+    yield exchange
+    channel.close()
 
 
 @contextmanager
@@ -126,10 +157,14 @@ def grpc_unary(endpoint: str) -> Iterator[Exchange]:
 @contextmanager
 def connected(transport: str, engine: Engine, directory: Path) -> Iterator[Exchange]:
     """A served engine and one connection to it."""
-    served = zmq_served if transport == "zmq" else grpc_served
-    connection = {"zmq": zmq_connection, "grpc": grpc_connection, "grpc unary": grpc_unary}[transport]
+    served, connection = {
+        "ring": (ring_served, ring_connection),
+        "zmq": (zmq_served, zmq_connection),
+        "grpc": (grpc_served, grpc_connection),
+        "grpc unary": (grpc_served, grpc_unary),
+    }[transport]
     with served(engine, directory) as endpoint, connection(endpoint) as exchange:
         yield exchange
 
 
-TRANSPORTS = ["zmq", "grpc", "grpc unary"]
+TRANSPORTS = ["ring", "zmq", "grpc", "grpc unary"]

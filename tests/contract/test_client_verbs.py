@@ -13,7 +13,7 @@ from draftd.client.local import LocalClient
 from draftd.client.opening import OpenOptions
 from draftd.config import EngineSettings
 from draftd.engine import Engine
-from tests.contract.serving import grpc_served, zmq_served
+from tests.contract.serving import grpc_served, ring_served, zmq_served
 
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3]
 PATIENT = 30.0
@@ -30,12 +30,12 @@ def client_over(channel: str, engine: Engine, directory: Path) -> Iterator[Chann
         with LocalClient(engine) as client:
             yield client
         return
-    served = {"zmq": zmq_served, "grpc": grpc_served}[channel]
+    served = {"ring": ring_served, "zmq": zmq_served, "grpc": grpc_served}[channel]
     with served(engine, directory) as endpoint, Client(endpoint, deadline=PATIENT) as client:
         yield client
 
 
-@pytest.fixture(params=["local", "zmq", "grpc"])
+@pytest.fixture(params=["local", "ring", "zmq", "grpc"])
 def client(request: pytest.FixtureRequest, engine: Engine, tmp_path: Path) -> Iterator[ChannelClient]:
     with client_over(request.param, engine, tmp_path) as client:
         yield client

@@ -10,7 +10,7 @@ from draftd.client.client import ChannelClient
 from draftd.client.local import LocalClient
 from draftd.config import EngineSettings
 from draftd.engine import Engine
-from tests.contract.serving import MAX_FRAME_BYTES, grpc_served, zmq_served
+from tests.contract.serving import MAX_FRAME_BYTES, grpc_served, ring_served, zmq_served
 
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3]
 TOO_LONG = [*range(MAX_FRAME_BYTES // 4), *TEXT]
@@ -24,12 +24,12 @@ def engine() -> Engine:
     return Engine(EngineSettings(max_frame_bytes=MAX_FRAME_BYTES, max_rows=MAX_ROWS))
 
 
-@pytest.fixture(params=["local", "zmq", "grpc"])
+@pytest.fixture(params=["local", "ring", "zmq", "grpc"])
 def client(request: pytest.FixtureRequest, engine: Engine, tmp_path: Path) -> Iterator[ChannelClient]:
     if request.param == "local":
         yield LocalClient(engine, deadline=PATIENT)
         return
-    served = {"zmq": zmq_served, "grpc": grpc_served}[request.param]
+    served = {"ring": ring_served, "zmq": zmq_served, "grpc": grpc_served}[request.param]
     with served(engine, tmp_path) as endpoint, Client(endpoint, deadline=PATIENT) as client:
         yield client
 

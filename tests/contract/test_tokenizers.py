@@ -10,7 +10,7 @@ from draftd.client import AsyncClient, Client, Namespace, Reason, Status
 from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.wire import Frame, Hello
-from tests.contract.serving import TRANSPORTS, connected, grpc_served, zmq_served
+from tests.contract.serving import TRANSPORTS, connected, grpc_served, ring_served, zmq_served
 
 TEXT = [1, 2, 3, 4, 1, 2]
 OURS, OTHER = "0f" * 32, "a1" * 32
@@ -27,7 +27,7 @@ def engine() -> Engine:
 
 @contextmanager
 def client_of(transport: str, engine: Engine, directory: Path, **stated: object) -> Iterator[Client]:
-    served = {"zmq": zmq_served, "grpc": grpc_served}[transport]
+    served = {"ring": ring_served, "zmq": zmq_served, "grpc": grpc_served}[transport]
     namespace = Namespace("acme", "llama", stated.get("tokenizer"))  # type: ignore[arg-type]
     size = int(stated.get("vocabulary_size", 0))  # type: ignore[call-overload]
     with (
@@ -37,7 +37,7 @@ def client_of(transport: str, engine: Engine, directory: Path, **stated: object)
         yield client
 
 
-@pytest.mark.parametrize("transport", ["zmq", "grpc"])
+@pytest.mark.parametrize("transport", ["ring", "zmq", "grpc"])
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
@@ -63,7 +63,7 @@ def test_a_mismatch_is_refused_with_both_sides(
         assert engine.statistics().row_errors["TOKENIZER_MISMATCH"] == 1
 
 
-@pytest.mark.parametrize("transport", ["zmq", "grpc"])
+@pytest.mark.parametrize("transport", ["ring", "zmq", "grpc"])
 @pytest.mark.parametrize(
     "stated",
     [

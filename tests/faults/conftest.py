@@ -12,7 +12,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
         yield process
 
 
-@pytest.fixture(params=["zmq", "grpc"])
+@pytest.fixture(params=["ring", "zmq", "grpc"])
 def endpoint(request: pytest.FixtureRequest, server: ServerProcess) -> str:
     """The server's endpoint of one transport; a test with it runs once for each."""
     found: str = getattr(server, request.param)

@@ -18,7 +18,9 @@ class ServerProcess:
     """`draftd serve` on sockets below one directory. Entering the context starts it, leaving it kills it."""
 
     def __init__(self, directory: Path, **environment: str) -> None:
-        self.zmq = f"ipc://{directory}/zmq.sock"
+        self.ring = f"ipc://{directory}/zmq.sock"  # beside which shared memory is offered
+        self.zmq = f"ipc://{directory}/zmq.link"  # the same socket by a name that has none beside it
+        (directory / "zmq.link").symlink_to(directory / "zmq.sock")
         self.grpc = f"unix:{directory}/grpc.sock"
         self._directory = directory
         self._environment = environment
@@ -36,7 +38,7 @@ class ServerProcess:
 
     def start(self) -> None:
         """Returns when the server says that it is ready."""
-        options = ["--zmq", self.zmq, "--grpc", self.grpc, "--http", "127.0.0.1:0", "--data-dir", str(self._directory)]
+        options = ["--zmq", self.ring, "--grpc", self.grpc, "--http", "127.0.0.1:0", "--data-dir", str(self._directory)]
         with (self._directory / "server.log").open("a") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "draftd", "serve", *options],
@@ -58,6 +60,11 @@ class ServerProcess:
 
     def log(self) -> str:
         return (self._directory / "server.log").read_text()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """kill -9."""

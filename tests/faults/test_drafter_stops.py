@@ -24,7 +24,7 @@ def test_a_second_drafter_at_the_same_address_is_refused_in_one_line(server: Ser
     other = tmp_path / "other"
     other.mkdir()
     second = ServerProcess(other)
-    second.zmq = server.zmq
+    second.ring = server.ring
     with pytest.raises(AssertionError, match="the server did not start"):
         second.start()
     assert second.wait() != 0
@@ -39,6 +39,6 @@ def test_a_socket_left_by_a_killed_drafter_is_taken_over(server: ServerProcess, 
     assert (tmp_path / "zmq.sock").is_socket()
     assert (tmp_path / "grpc.sock").is_socket()
     server.start()
-    for endpoint in (server.zmq, server.grpc):
+    for endpoint in (server.ring, server.zmq, server.grpc):
         with Client(endpoint, deadline=5) as client:
             assert client.check().state == "serving"

@@ -58,17 +58,16 @@ def run_all(endpoints: Callable[[str], str]) -> list[Verifier]:
     return verifiers
 
 
-@pytest.mark.parametrize("mixed", [False, True], ids=["zmq", "zmq and grpc"])
-def test_verifiers_at_once_get_drafts_from_their_own_text_alone(server: ServerProcess, mixed: bool) -> None:
-    for verifier, tenant in zip(
-        run_all(lambda tenant: server.grpc if mixed and TENANTS.index(tenant) % 2 else server.zmq), TENANTS, strict=True
-    ):
+@pytest.mark.parametrize("ways", [["ring"], ["zmq"], ["ring", "zmq", "grpc"]], ids=" and ".join)
+def test_verifiers_at_once_get_drafts_from_their_own_text_alone(server: ServerProcess, ways: list[str]) -> None:
+    endpoints = {tenant: getattr(server, ways[number % len(ways)]) for number, tenant in enumerate(TENANTS)}
+    for verifier, tenant in zip(run_all(endpoints.__getitem__), TENANTS, strict=True):
         assert verifier.accepted > STEPS * REQUESTS / 2
         assert verifier.drafted <= set(own_ids(tenant))
 
 
 def test_a_restart_does_not_mix_tenants_whose_handles_are_the_same(server: ServerProcess) -> None:
-    clients = [Client(server.zmq, Namespace(tenant=tenant), deadline=PATIENT) for tenant in TENANTS]
+    clients = [Client(server.ring, Namespace(tenant=tenant), deadline=PATIENT) for tenant in TENANTS]
     requests = []
     for client, tenant in zip(clients, TENANTS, strict=True):
         ids = list(own_ids(tenant))
@@ -84,7 +83,7 @@ def test_a_restart_does_not_mix_tenants_whose_handles_are_the_same(server: Serve
 
 
 def test_threads_may_share_a_client(server: ServerProcess) -> None:
-    with Client(server.zmq, deadline=PATIENT) as client:
+    with Client(server.ring, deadline=PATIENT) as client:
         requests = [client.open(f"r{number}", [number, 90, number], history=False) for number in range(8)]
         drafted: dict[int, list[int]] = {}
 

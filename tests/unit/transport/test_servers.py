@@ -19,7 +19,7 @@ from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.transport.grpc_server import GrpcServer
 from draftd.transport.zmq_server import ZmqServer
-from tests.contract.serving import grpc_served, zmq_served
+from tests.contract.serving import grpc_served, ring_served, zmq_served
 
 PATIENT = 60.0  # seconds; only a test that fails waits that long
 Served = Callable[..., AbstractContextManager[str]]
@@ -30,7 +30,7 @@ def engine() -> Engine:
     return Engine(EngineSettings())
 
 
-@pytest.fixture(params=[zmq_served, grpc_served], ids=["zmq", "grpc"])
+@pytest.fixture(params=[ring_served, zmq_served, grpc_served], ids=["ring", "zmq", "grpc"])
 def served(request: pytest.FixtureRequest) -> Served:
     found: Served = request.param
     return found
@@ -40,7 +40,7 @@ def test_a_socket_file_is_for_its_owner_and_group_and_goes_with_its_server(
     served: Served, engine: Engine, tmp_path: Path
 ) -> None:
     with served(engine, tmp_path):
-        (path,) = tmp_path.glob("*.sock")
+        (path,) = tmp_path.glob("*.sock*")
         assert stat.S_IMODE(path.stat().st_mode) == 0o660
     assert not path.exists()
 
