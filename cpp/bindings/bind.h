@@ -20,6 +20,7 @@ void bind_ring(pybind11::module_& module);
 void bind_step(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_explain(pybind11::module_& module, pybind11::class_<Engine>& engine);
+void bind_tapes(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_learning(pybind11::class_<Engine>& engine);
 
 }  // namespace draftd::bindings

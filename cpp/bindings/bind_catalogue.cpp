@@ -32,6 +32,7 @@ void bind_catalogue(py::module_& module) {
     reason["RESTING"] = number(Reason::kResting);
     kind["TREE"] = number(TailKind::kTree);
     kind["CHAIN"] = number(TailKind::kChain);
+    kind["TAPE"] = number(TailKind::kTape);
     share["OUTPUTS"] = number(Share::kOutputs);
     share["GROUP"] = number(Share::kGroup);
     share["ALL"] = number(Share::kAll);

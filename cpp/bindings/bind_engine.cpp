@@ -145,6 +145,7 @@ void bind_engine(py::module_& module) {
   bind_step(module, engine);
   bind_histories(module, engine);
   bind_explain(module, engine);
+  bind_tapes(module, engine);
   bind_learning(engine);
 }
 

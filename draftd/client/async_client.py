@@ -98,11 +98,12 @@ class AsyncClient:
         max_nodes: int = 16,
         *,
         min_survival: float = 0.0,
+        tapes: int = 0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[AsyncRequest, Draft]:
         """`step` for an engine that does not wait for the answer. See Client.step_ahead."""
-        wish = Wish(max_nodes, budget, min_survival, load_of(load))
+        wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
         rows, served = _open_rows(commits, verified)

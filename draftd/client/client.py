@@ -123,6 +123,7 @@ class ChannelClient(Closing):
         max_nodes: int = 16,
         *,
         min_survival: float = 0.0,
+        tapes: int = 0,
         verified: Mapping[Request, Verified] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[Request, Draft]:
@@ -131,9 +132,13 @@ class ChannelClient(Closing):
         That is, of each request's newest draft that came before this call, what continues the text with these tokens:
         the nodes below them, whose survival is that given these tokens. Empty when nothing came yet (Reason.LATE), and
         when the tokens left the draft or went past its end (Reason.NO_MATCH). The answer to this call is for the next.
+
+        With `tapes`, at most 16, the drafter sends that many windows of text for each request, and the draft is a chain
+        that is matched here, in the request's own text, its last drafts and its windows: docs/tapes.md. It is none of
+        the drafter's, so there is nothing to report of it, and its survival is unknown, given as 1.
         """
         until = self._until()
-        wish = Wish(max_nodes, budget, min_survival, load_of(load))
+        wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
         drafts = drafts_of(still_open, self._line.post_ahead(_rows(still_open, verified), wish, until))
         closed = [request for request in commits if request not in still_open]

@@ -17,6 +17,7 @@ from draftd.client.pacing import PacingOptions, fill_greeting
 from draftd.client.rows import RowColumns, Rows, Wish, fill_commit
 from draftd.client.standing import Answer, Standing
 from draftd.client.tail_buffer import TailBuffer
+from draftd.client.tape_buffer import TapeBuffer
 from draftd.client.under_way import Unanswered, UnderWay
 from draftd.wire import PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
 
@@ -58,7 +59,8 @@ class ClientCore:
         self._incarnation = self._hello.incarnation
         self._steps = count(1)
         self._tail_buffer = TailBuffer(self.standing, vocabulary_size)
-        self._under_way = UnderWay(self.standing, self.mirrors, self._tail_buffer)
+        self._tape_buffer = TapeBuffer(self.standing, self.mirrors, vocabulary_size)
+        self._under_way = UnderWay(self.standing, self.mirrors, self._tail_buffer, self._tape_buffer)
         self._columns = RowColumns()
 
     # Conversations
@@ -123,7 +125,9 @@ class ClientCore:
         return [self._build(part, share, None, awaited=False) for part, share in zip(parts, shares, strict=True)]
 
     def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
-        """What is left of each request's newest tail."""
+        """What is left of each request's newest tail, or, where tapes are wished for, what they say."""
+        if wish.tapes:
+            return self._tape_buffer.drafts(mirrors, wish.max_nodes)
         return self._tail_buffer.left(mirrors, wish.max_nodes)
 
     def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
@@ -170,15 +174,12 @@ class ClientCore:
         if mirrors:
             commit = batch.commit
             commit.request, commit.epoch = identity
-            fill_commit(commit, rows, starts, wish.max_nodes if wish else 0)
+            fill_commit(commit, rows, starts, wish.asked_nodes if wish else 0)
             for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
                 mirror.told_of_no_draft()  # until the answer brings one
         if wish:
-            batch.budget = wish.budget or 0
-            batch.min_survival = wish.min_survival
-            if wish.load is not None:
-                wish.load.fill(batch)
+            wish.fill(batch, self._tape_buffer.news)
         frames.append(frame.SerializeToString())
         ahead = identity if wish is not None and not awaited else None
         self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited, rows=ahead))

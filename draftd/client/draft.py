@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from draftd.client.columns import u32_column
 from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 
-KNOWN_KINDS = bytes(TailKind)
+KNOWN_KINDS = bytes([TailKind.TREE, TailKind.CHAIN])  # tapes have a message of their own
 _TOKEN, _PARENT, _SURVIVAL, _SOURCE = np.dtype("<i4"), np.dtype("<i2"), np.dtype("<f4"), np.dtype("u1")
 _UNSIGNED_TOKEN, _UNSIGNED_PARENT = np.dtype("<u4"), np.dtype("<u2")
 _MOST_NODES = 2**15  # of one row: parents are i16

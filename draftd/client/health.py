@@ -15,6 +15,8 @@ class Counters:
     late_replies: int = 0  # came after their deadline: statuses applied, tails dropped
     unasked_tails: int = 0
     stale_tails: int = 0  # came too late for an engine that does not wait: of an earlier life, epoch or text
+    stale_windows: int = 0  # the same of windows of tapes
+    dropped_windows: int = 0  # of text that was taken away
     dropped_tails: int = 0  # that the committed text left, so that nothing of them continued it
     unknown_tails: int = 0  # tails of a kind this client does not know, given as empty drafts
     unknown_frames: int = 0  # frames of an unknown kind, broken ones, answers to nothing

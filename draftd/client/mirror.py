@@ -10,6 +10,7 @@ from draftd.wire import NO_TAIL, DraftSync, Status
 
 if TYPE_CHECKING:
     from draftd.client.tail_buffer import KeptTail
+    from draftd.client.tape import Tape
 
 SYNC_OVERHEAD = 16  # bytes: field headers
 
@@ -33,6 +34,7 @@ class Mirror:
         "synced_in",
         "tail_base",
         "tail_nodes",
+        "tape",
     )
 
     def __init__(self, opening: DraftSync) -> None:
@@ -45,7 +47,9 @@ class Mirror:
         self.tail_base = NO_TAIL  # base of its tail
         self.part: NDArray[np.int64] | None = None  # the nodes of that tail that it has; None: all
         self.tail_nodes = 0  # of that tail, where the draft is a part of it
-        self.kept: KeptTail | None = None  # for an engine that does not wait: the newest tail
+        # For an engine that does not wait:
+        self.kept: KeptTail | None = None  # the newest tail
+        self.tape: Tape | None = None
         self.synced_in = 0  # the step that carried the latest DraftSync
         self.refused = Status.OK  # why the drafter took no DraftSync of it; then it is not asked again
         self.closed = False
@@ -64,6 +68,8 @@ class Mirror:
         """Forget what was committed beyond `length`."""
         del self.output[length - self.prompt_length :]
         self.kept = None
+        if self.tape is not None:
+            self.tape.own.cut(length)
         self.told_of_no_draft()
 
     def told_of_no_draft(self) -> None:

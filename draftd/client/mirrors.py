@@ -127,7 +127,7 @@ def add_syncs(batch: StepBatch, mirrors: Sequence[Mirror]) -> None:
         sync.CopyFrom(mirror.opening)
         sync.output = token_column(mirror.output)
         mirror.synced_in = batch.step
-        mirror.kept = None
+        mirror.kept = mirror.tape = None
         mirror.told_of_no_draft()
 
 

@@ -10,9 +10,10 @@ from draftd.client.columns import token_column, u32_column, whole
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.pacing import Load
-from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, VerifyCommit
+from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, StepBatch, VerifyCommit
 
 ROW_BYTES = 30  # of a VerifyCommit, without tokens and bitmap
+MOST_WINDOWS = 16  # of one request in a step
 MOST_NODES = 2**16 - 1  # VerifyCommit.max_nodes is a column of u16
 
 # Which nodes of the last delivered draft went through the target: the first so many, or one flag per node.
@@ -28,6 +29,7 @@ class Wish:
     budget: int | None = None  # of all requests together; None: whatever max_nodes allows
     min_survival: float = 0.0
     load: Load | None = None  # what the step says of its cost
+    tapes: int = 0  # windows of text for each request
 
     def __post_init__(self) -> None:
         # Engines compute budgets with numpy: its integers are made Python's.
@@ -41,8 +43,26 @@ class Wish:
         if self.budget == 0:  # which on the wire is no limit
             object.__setattr__(self, "max_nodes", 0)
             object.__setattr__(self, "budget", None)
+        object.__setattr__(self, "tapes", whole("tapes", self.tapes))
+        if not 0 <= self.tapes <= MOST_WINDOWS:
+            raise ValueError(f"{self.tapes} windows of one request were asked for; ask for 0 to {MOST_WINDOWS}")
         if not 0.0 <= self.min_survival <= 1.0:
             raise ValueError(f"min_survival is {self.min_survival}; a probability is between 0 and 1")
+
+    @property
+    def asked_nodes(self) -> int:
+        """Of each request. A draft that becomes a tape is used when the text has gone some of its way."""
+        return min(2 * self.max_nodes, MOST_NODES) if self.tapes else self.max_nodes
+
+    def fill(self, batch: StepBatch, tape_news: int) -> None:
+        """All of a step that a wish says, but for max_nodes, which is a column of the commit."""
+        batch.budget = self.budget or 0
+        batch.min_survival = self.min_survival
+        if self.load is not None:
+            self.load.fill(batch)
+        if self.tapes:
+            batch.tape_windows = self.tapes
+            batch.tape_news = tape_news
 
     def share(self, rows: int, of: int) -> "Wish":
         """What a part of a step may wish for: `rows` of its `of` requests."""

@@ -10,6 +10,7 @@ from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Close, Mirrors
 from draftd.client.standing import Standing
 from draftd.client.tail_buffer import TailBuffer
+from draftd.client.tape_buffer import TapeBuffer
 from draftd.wire import Error, Frame, HelloReply, Reason, RowError, Status, StepReply
 
 MOST_UNANSWERED = 4096  # steps remembered while their answers are out
@@ -31,9 +32,10 @@ class Unanswered:
 class UnderWay:
     """Keeps the mirrors and the drafter's standing true to what arrives, and to what does not."""
 
-    def __init__(self, standing: Standing, mirrors: Mirrors, tail_buffer: TailBuffer) -> None:
+    def __init__(self, standing: Standing, mirrors: Mirrors, tail_buffer: TailBuffer, tape_buffer: TapeBuffer) -> None:
         self.standing = standing
         self._tail_buffer = tail_buffer
+        self._tape_buffer = tape_buffer
         self.mirrors = mirrors
         self.limits = Limits()
         self.greeted_in = 0  # the step our latest Hello went out with; 0: it has to be sent (again)
@@ -94,6 +96,7 @@ class UnderWay:
         if unanswered.rows is not None:
             self.standing.breaker.succeeded()
             self._tail_buffer.arrived(reply, unanswered.mirrors, unanswered.rows, foreign=foreign)
+            self._tape_buffer.arrived(reply, unanswered.mirrors, unanswered.rows, foreign=foreign)
         if foreign:
             self.standing.drafter = None
             self.mirrors.need_sync_all(synced_before=reply.step)

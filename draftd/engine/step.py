@@ -25,6 +25,7 @@ from draftd.engine.paces import PacerMaker, StepPace
 from draftd.engine.refusals import Rejected, check_batch, parse, step_columns
 from draftd.engine.row_errors import close_errors, row_errors
 from draftd.engine.statistics import Counters, Statistics, collect
+from draftd.engine.tapes import MOST_WINDOWS, fill_tape
 from draftd.engine.verifiers import Verifier, Verifiers
 from draftd.wire import (
     PROTOCOL,
@@ -129,7 +130,7 @@ class Engine(Histories):
             protocol=PROTOCOL,
             version=version("draftd"),
             incarnation=self.incarnation,
-            kinds=[TailKind.TREE, TailKind.CHAIN],
+            kinds=list(TailKind),
             max_nodes=self._settings.max_nodes,
             max_rows=self._settings.max_rows,
             max_frame_bytes=self._settings.max_frame_bytes,
@@ -175,6 +176,10 @@ class Engine(Histories):
         reply.core_micros = round(seconds * 1e6)
         reply.errors.extend(errors)
         self._fill(reply.tail, batch.commit, tails, pace)
+        if batch.tape_windows and verifier.takes_tapes:
+            windows = 0 if shed else min(batch.tape_windows, MOST_WINDOWS)
+            whose = (sender, batch.commit.request, batch.commit.epoch)
+            fill_tape(reply.tape, batch.commit, self._core.tapes(*whose, windows, batch.tape_news))
         return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)
 
     def _sender(self, batch: StepBatch, now: float) -> Verifier:

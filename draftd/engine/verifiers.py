@@ -17,6 +17,7 @@ class Verifier:
     name: str
     last_heard: float  # seconds
     takes_trees: bool  # otherwise all of its drafts are chains
+    takes_tapes: bool
     pacer: VerifierPacer | None  # None: its steps are drafted as it asks
 
 
@@ -32,7 +33,8 @@ class Verifiers:
         """A verifier that says nothing of tail kinds takes all. Raises ValueError, naming the field, for what can't be
         meant; then it is not greeted."""
         takes_trees = not hello.accepts or TailKind.TREE in hello.accepts
-        verifier = Verifier(hello.verifier, now, takes_trees, self._make_pacer(hello))
+        takes_tapes = not hello.accepts or TailKind.TAPE in hello.accepts
+        verifier = Verifier(hello.verifier, now, takes_trees, takes_tapes, self._make_pacer(hello))
         with self._lock:
             self._known.pop(hello.incarnation, None)  # the one greeted last stands last
             self._known[hello.incarnation] = verifier

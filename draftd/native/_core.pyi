@@ -186,6 +186,30 @@ class StepCost:
         `other_tokens` of the step come beside its rows' own. The verifier pads all rows to one of `widths` (u16[n],
         ascending); empty: it pads none. ValueError says what is no table."""
 
+class Tapes:
+    """Windows of text as packed columns, and what was taken away; see DraftTape in proto/draftd/v1/draft.proto."""
+
+    @property
+    def window_end(self) -> bytes: ...
+    @property
+    def token_end(self) -> bytes: ...
+    @property
+    def tokens(self) -> bytes: ...
+    @property
+    def corpus(self) -> bytes: ...
+    @property
+    def version(self) -> bytes: ...
+    @property
+    def reader(self) -> bytes: ...
+    @property
+    def reader_epoch(self) -> bytes: ...
+    @property
+    def reads(self) -> bytes: ...
+    @property
+    def reads_version(self) -> bytes: ...
+    @property
+    def news(self) -> int: ...
+
 class HistoryDocuments:
     """Documents of one head of a history, as columns; draftd.wire.HistoryDocuments says more."""
 
@@ -457,6 +481,9 @@ class Engine:
 
         Takes milliseconds. GIL released. ValueError names an id outside [0, vocabulary_size), IndexError a namespace
         that was not created."""
+    def tapes(self, verifier: int, request: bytes, epoch: bytes, windows: int, news: int) -> Tapes:
+        """At most `windows` windows of text for each of u32[n] requests of u32[n] epochs, around the best matches of
+        its text in what it may read; and what was taken away since `news` from any request of the verifier."""
     def expire(self, now: float) -> int: ...
     def ticket(self) -> int:
         """Stands for all text taken so far."""

@@ -7,6 +7,7 @@ makes it forget anything, and threads, so that `index_slice` alone indexes what 
 from collections.abc import Iterable
 from typing import Any
 
+from draftd.reference import tapes
 from draftd.reference.best_count import StepCost
 from draftd.reference.columns import StepColumns, TailRow, Tails, pack_tails, unpacked
 from draftd.reference.draft import Growth, Wish, draft
@@ -42,7 +43,7 @@ from draftd.reference.model import Model
 from draftd.reference.policy import Policy
 from draftd.reference.rest import PaceRules
 from draftd.reference.segment import Segment, SegmentSet
-from draftd.reference.session import Transition, allowed_nodes, apply, paced_nodes
+from draftd.reference.session import State, Transition, allowed_nodes, apply, paced_nodes
 from draftd.reference.texts import Namespace, ShareJob
 
 __all__ = ["Engine", "Index", "Model", "Policy", "Segment", "StepColumns", "StepCost"]
@@ -215,6 +216,33 @@ class Engine(Indexing):
         ]
         answers = zip(entries, transitions, reasons, drafts.growths, strict=True)
         return pack_tails([self._deliver(*answer) for answer in answers])
+
+    def tapes(
+        self, verifier: int, request: bytes, epoch: bytes, windows: int, news: int
+    ) -> list[list[tuple[list[int], int]]]:
+        """The windows of each row, with the corpora that they are from. What was taken away is not modelled."""
+        del news
+        keys = [(verifier, handle) for handle in unpacked("<u4", request)]
+        return [
+            self._windows(self._entries.get(key), of_epoch, windows)
+            for key, of_epoch in zip(keys, unpacked("<u4", epoch), strict=True)
+        ]
+
+    def _windows(self, entry: Entry | None, epoch: int, windows: int) -> list[tuple[list[int], int]]:
+        if entry is None or entry.session.epoch != epoch or entry.session.state is State.STOPPED:
+            return []
+        text, options = entry.session.text, entry.session.options
+        own = entry.own.longest_match(text)
+        flights = entry.namespace.flights(options)
+        places = []
+        for _, index in entry.namespace.live(options, lambda flight: flight.has_others(entry.key)):
+            # In what runs, a match that is no longer than in the own text may be of the own text.
+            places += tapes.live_places(index, text, own if index in flights else 0)
+        for _, segments in entry.namespace.sealed_histories(options):
+            places += tapes.sealed_places(segments, text, 0)
+        for number, corpus in entry.namespace.read_corpora(options):
+            places += tapes.sealed_places(corpus, text, number)
+        return tapes.windows(places, options.vocabulary, windows)
 
     def _commit(self, key: Key, commit: Commit, now: float) -> Transition:
         entry = self._entries.get(key)

@@ -45,6 +45,7 @@ class TailKind(IntEnum):
 
     TREE = 0
     CHAIN = 1
+    TAPE = 2
 
 
 class Source(IntEnum):

@@ -80,6 +80,10 @@ class Index:
         everything = self.match([])[0]
         return [(token, count) for token, count, _ in everything.continuations[:FREQUENT_TOKENS]]
 
+    def stream(self) -> list[int]:
+        """All that was appended, with -1 before each document."""
+        return [token for document in self._documents for token in (-1, *document)]
+
     def match(self, context: Sequence[int]) -> list[Level]:
         """The levels of `context`, longest first; the last one has length 0 and stands for all text."""
         limit = min(len(context), MATCH_LIMIT)

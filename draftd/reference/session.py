@@ -154,13 +154,14 @@ def _index_effects(before: Session, after: Session, agreed: int) -> tuple[Effect
 
 def _outcome_effects(before: Session, after: Session, event: Commit) -> tuple[Effect, ...]:
     tail = before.tail
-    if event.tail_base == NO_TAIL:
-        # An empty draft has no tail to name: what comes where it was made tells what it missed.
-        if tail is None or tail.tokens or tail.base != event.start or not tail.lesson.candidates:
-            return ()
-        return (Teach(((tail.lesson.candidates[0], after.text[tail.base]),), ()),)
     if tail is None or not tail.tokens or not tail.base == event.tail_base == event.start:
-        return (CountStaleTail(),)
+        stale = (CountStaleTail(),) if event.tail_base != NO_TAIL else ()
+        if tail is None or tail.base != event.start or not tail.lesson.candidates:
+            return stale
+        # What comes where the last draft was made tells of it, also when it was empty, or not the one that was used.
+        tokens = after.text[tail.base :]
+        path = _accepted_path(tail, [True] * len(tail.tokens), tokens)
+        return (*stale, _teaching(tail, [False] * len(tail.tokens), path, tokens))
     verified = _verified_nodes(tail, event)
     tokens = after.text[tail.base :]
     path = _accepted_path(tail, verified, tokens)

@@ -77,19 +77,26 @@ class Namespace:
             texts += [(source, history.flight.index)] if reads(history.flight) else []
         return texts
 
+    def flights(self, options: Options) -> list[Index]:
+        return [history.flight.index for _, history in self._readable(options)]
+
     def sealed(self, options: Options) -> list[tuple[int, SegmentSet]]:
         """Sealed text that it reads."""
-        histories = [
-            (int(source), SegmentSet(history.segments))
-            for source, history in self._readable(options)
-            if history.segments
+        histories = [(int(source), segments) for source, segments in self.sealed_histories(options)]
+        return histories + [(int(Source.CORPUS), corpus) for _, corpus in self.read_corpora(options)]
+
+    def sealed_histories(self, options: Options) -> list[tuple[Source, SegmentSet]]:
+        return [
+            (source, SegmentSet(history.segments)) for source, history in self._readable(options) if history.segments
         ]
-        corpora = [
-            (int(Source.CORPUS), corpus)
+
+    def read_corpora(self, options: Options) -> list[tuple[int, SegmentSet]]:
+        """By number."""
+        return [
+            (number, corpus)
             for number, corpus in sorted(self.corpora.items())
             if options.corpora is None or number in options.corpora
         ]
-        return histories + corpora
 
     def pairs(self, options: Options) -> list[tuple[Source, RecentPairs]]:
         """Of the live text of histories."""

@@ -43,6 +43,7 @@ class Reason(enum.IntEnum):
 class TailKind(enum.IntEnum):
     TREE = 0
     CHAIN = 1
+    TAPE = 2
 
 
 class Shape(enum.IntEnum):

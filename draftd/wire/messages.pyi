@@ -174,7 +174,7 @@ class DraftClose(_message.Message):
     def __init__(self, request: _Optional[bytes] = ..., epoch: _Optional[bytes] = ..., reason: _Optional[bytes] = ...) -> None: ...
 
 class StepBatch(_message.Message):
-    __slots__ = ("verifier", "step", "close", "sync", "commit", "budget", "min_survival", "wait", "step_micros", "step_width", "cost", "other_tokens", "widths")
+    __slots__ = ("verifier", "step", "close", "sync", "commit", "budget", "min_survival", "wait", "step_micros", "step_width", "cost", "other_tokens", "widths", "tape_windows", "tape_news")
     VERIFIER_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +188,8 @@ class StepBatch(_message.Message):
     COST_FIELD_NUMBER: _ClassVar[int]
     OTHER_TOKENS_FIELD_NUMBER: _ClassVar[int]
     WIDTHS_FIELD_NUMBER: _ClassVar[int]
+    TAPE_WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    TAPE_NEWS_FIELD_NUMBER: _ClassVar[int]
     verifier: int
     step: int
     close: DraftClose
@@ -201,7 +203,9 @@ class StepBatch(_message.Message):
     cost: CostTable
     other_tokens: int
     widths: bytes
-    def __init__(self, verifier: _Optional[int] = ..., step: _Optional[int] = ..., close: _Optional[_Union[DraftClose, _Mapping]] = ..., sync: _Optional[_Iterable[_Union[DraftSync, _Mapping]]] = ..., commit: _Optional[_Union[VerifyCommit, _Mapping]] = ..., budget: _Optional[int] = ..., min_survival: _Optional[float] = ..., wait: _Optional[bool] = ..., step_micros: _Optional[int] = ..., step_width: _Optional[int] = ..., cost: _Optional[_Union[CostTable, _Mapping]] = ..., other_tokens: _Optional[int] = ..., widths: _Optional[bytes] = ...) -> None: ...
+    tape_windows: int
+    tape_news: int
+    def __init__(self, verifier: _Optional[int] = ..., step: _Optional[int] = ..., close: _Optional[_Union[DraftClose, _Mapping]] = ..., sync: _Optional[_Iterable[_Union[DraftSync, _Mapping]]] = ..., commit: _Optional[_Union[VerifyCommit, _Mapping]] = ..., budget: _Optional[int] = ..., min_survival: _Optional[float] = ..., wait: _Optional[bool] = ..., step_micros: _Optional[int] = ..., step_width: _Optional[int] = ..., cost: _Optional[_Union[CostTable, _Mapping]] = ..., other_tokens: _Optional[int] = ..., widths: _Optional[bytes] = ..., tape_windows: _Optional[int] = ..., tape_news: _Optional[int] = ...) -> None: ...
 
 class DraftTail(_message.Message):
     __slots__ = ("request", "epoch", "base", "status", "reason", "kind", "node_end", "tokens", "parents", "survival", "source")
@@ -229,19 +233,49 @@ class DraftTail(_message.Message):
     source: bytes
     def __init__(self, request: _Optional[bytes] = ..., epoch: _Optional[bytes] = ..., base: _Optional[bytes] = ..., status: _Optional[bytes] = ..., reason: _Optional[bytes] = ..., kind: _Optional[bytes] = ..., node_end: _Optional[bytes] = ..., tokens: _Optional[bytes] = ..., parents: _Optional[bytes] = ..., survival: _Optional[bytes] = ..., source: _Optional[bytes] = ...) -> None: ...
 
+class DraftTape(_message.Message):
+    __slots__ = ("request", "epoch", "window_end", "token_end", "tokens", "corpus", "version", "news", "reader", "reader_epoch", "reads", "reads_version")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_END_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_END_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    CORPUS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEWS_FIELD_NUMBER: _ClassVar[int]
+    READER_FIELD_NUMBER: _ClassVar[int]
+    READER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
+    READS_VERSION_FIELD_NUMBER: _ClassVar[int]
+    request: bytes
+    epoch: bytes
+    window_end: bytes
+    token_end: bytes
+    tokens: bytes
+    corpus: bytes
+    version: bytes
+    news: int
+    reader: bytes
+    reader_epoch: bytes
+    reads: bytes
+    reads_version: bytes
+    def __init__(self, request: _Optional[bytes] = ..., epoch: _Optional[bytes] = ..., window_end: _Optional[bytes] = ..., token_end: _Optional[bytes] = ..., tokens: _Optional[bytes] = ..., corpus: _Optional[bytes] = ..., version: _Optional[bytes] = ..., news: _Optional[int] = ..., reader: _Optional[bytes] = ..., reader_epoch: _Optional[bytes] = ..., reads: _Optional[bytes] = ..., reads_version: _Optional[bytes] = ...) -> None: ...
+
 class StepReply(_message.Message):
-    __slots__ = ("drafter", "step", "tail", "errors", "core_micros")
+    __slots__ = ("drafter", "step", "tail", "errors", "core_micros", "tape")
     DRAFTER_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     TAIL_FIELD_NUMBER: _ClassVar[int]
     ERRORS_FIELD_NUMBER: _ClassVar[int]
     CORE_MICROS_FIELD_NUMBER: _ClassVar[int]
+    TAPE_FIELD_NUMBER: _ClassVar[int]
     drafter: int
     step: int
     tail: DraftTail
     errors: _containers.RepeatedCompositeFieldContainer[RowError]
     core_micros: int
-    def __init__(self, drafter: _Optional[int] = ..., step: _Optional[int] = ..., tail: _Optional[_Union[DraftTail, _Mapping]] = ..., errors: _Optional[_Iterable[_Union[RowError, _Mapping]]] = ..., core_micros: _Optional[int] = ...) -> None: ...
+    tape: DraftTape
+    def __init__(self, drafter: _Optional[int] = ..., step: _Optional[int] = ..., tail: _Optional[_Union[DraftTail, _Mapping]] = ..., errors: _Optional[_Iterable[_Union[RowError, _Mapping]]] = ..., core_micros: _Optional[int] = ..., tape: _Optional[_Union[DraftTape, _Mapping]] = ...) -> None: ...
 
 class RowError(_message.Message):
     __slots__ = ("request", "epoch", "status", "message")

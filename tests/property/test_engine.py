@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -95,6 +96,14 @@ def native_cost(cost: reference.StepCost) -> native.StepCost:
         cost.other_tokens,
         packed("<u2", cost.widths),
     )
+
+
+def windows_of(tapes: native.Tapes) -> list[list[tuple[list[int], int]]]:
+    """Of each row, its windows with the corpora that they are from."""
+    ends, window_ends = np.frombuffer(tapes.token_end, "<u4"), np.frombuffer(tapes.window_end, "<u4")
+    windows = [window.tolist() for window in np.split(np.frombuffer(tapes.tokens, "<i4"), ends)[:-1]]
+    told = list(zip(windows, np.frombuffer(tapes.corpus, "<u4").tolist(), strict=True))
+    return [told[first:end] for first, end in zip([0, *window_ends[:-1]], window_ends, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -317,6 +326,12 @@ class EnginesAgree(RuleBasedStateMachine):
                 mirror.taken(row, tail)
             elif tail.status == Status.NEED_SYNC and plan.how == "follow" and mirror.opening:
                 self._open(mirror.opening | {"epoch": mirror.epoch + 1}, mirror.text, [])
+
+    @rule(verifier=verifiers, windows=st.sampled_from([0, 1, 2, 4]))
+    def look_for_windows(self, verifier: int, windows: int) -> None:
+        epochs = [self.mirrors[verifier, handle].epoch for handle in (0, 1)]
+        asked = (verifier, packed("<u4", [0, 1]), packed("<u4", epochs), windows, 0)
+        assert windows_of(self.native.tapes(*asked)) == self.twin.tapes(*asked)
 
     @rule(verifier=verifiers, handle=handles, epochs=st.sampled_from([-1, 1]))
     def close(self, verifier: int, handle: int, epochs: int) -> None:

@@ -27,7 +27,7 @@ enum class Reason : std::uint8_t {
   kResting = 10,
 };
 
-enum class TailKind : std::uint8_t { kTree = 0, kChain = 1 };
+enum class TailKind : std::uint8_t { kTree = 0, kChain = 1, kTape = 2 };
 enum class Share : std::uint8_t { kOutputs = 0, kGroup = 1, kAll = 2, kNothing = 3 };
 
 enum class Preset : std::uint8_t { kLearned = 0, kSuffixDecoding = 1, kNgramBfs = 2, kNgramProb = 3 };

@@ -78,6 +78,24 @@ struct TailColumns {
   void clear();
 };
 
+// Windows of text for the requests of a step, and what was taken away from them.
+struct TapeColumns {
+  std::vector<std::uint32_t> window_end;  // by row
+  // By window; of a row, the longer match comes later.
+  std::vector<std::uint32_t> token_end;
+  std::vector<Token> tokens;
+  std::vector<std::uint32_t> corpus;  // 0: of the request's histories
+  std::vector<std::uint64_t> version;
+  // All that requests read now of which something was taken away: one entry for each corpus and for the histories.
+  std::vector<std::uint32_t> reader;
+  std::vector<std::uint32_t> reader_epoch;
+  std::vector<std::uint32_t> reads;
+  std::vector<std::uint64_t> reads_version;
+  std::uint64_t news = 0;  // grows with everything that is taken away
+
+  void clear();
+};
+
 struct EngineStatistics {
   Acceptance acceptance;
   std::uint64_t delivered_tails = 0;     // with at least one node
@@ -127,6 +145,11 @@ class Engine {
   Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now, std::int64_t time);
   // One step of one verifier. The columns have been checked to fit together.
   void step(std::uint64_t verifier, const StepColumns& step, double now, TailColumns& tails);
+  // At most `windows` windows of text around the best matches of each request's
+  // text in what it may read, its own text left out; and, for all requests of
+  // the verifier, what was taken away since `news`.
+  void tapes(std::uint64_t verifier, std::span<const std::uint32_t> request, std::span<const std::uint32_t> epoch,
+             std::uint32_t windows, std::uint64_t news, TapeColumns& tapes);
   // The draft that a request of that text and these options would get now, and
   // why. Changes nothing. Takes milliseconds, but the steps' lock for no longer
   // than a step does. Throws std::invalid_argument for an invalid id,

@@ -87,7 +87,7 @@ class Session {
     Status status = Status::kOk;
     std::uint32_t position = 0;          // of the invalid id within the commit
     bool stale_tail = false;             // the commit used a tail that is not our last
-    bool lesson = false;                 // it used our last: teach() knows what became of it
+    bool lesson = false;                 // it tells of our last: teach() knows what became of it
     std::uint32_t kept = UINT32_MAX;     // committed tokens that the verifier did not take back
     std::int16_t accepted = kNoOutcome;  // nodes of our last tail, where it used that
   };
@@ -152,6 +152,8 @@ class Session {
   Place& place_in(const Index& index);
   void cut(std::size_t length);
   void append(std::span<const Token> tokens);
+  std::size_t counted(std::span<const Token> tokens) const;
+  void pass(std::span<const Token> tokens);
   // Returns how many nodes were accepted.
   std::int16_t observe(std::span<const Token> tokens, const Verified& verified);
   Allowance allowance(std::uint32_t asked, std::uint32_t own_limit) const;
@@ -171,7 +173,7 @@ class Session {
   Acceptance acceptance_;  // of the whole request
   Acceptance unreported_;
   // What the last commit says of its tail; kept for their memory.
-  enum class Fate : std::uint8_t { kNotVerified, kRejected, kAccepted };
+  enum class Fate : std::uint8_t { kNotVerified, kRejected, kAccepted, kPassed };
   std::vector<Fate> fates_;
   std::vector<Token> followed_;        // the root, and each accepted node
   std::vector<std::uint16_t> depths_;  // of the tail's nodes

@@ -151,6 +151,7 @@ void Engine::publish_history(const HistoryKey& key, SegmentSet segments, bool dr
   s.change(history, [&](History& changed) { return changed.publish(std::move(segments), drop_frozen, retired.text); });
   // What was left out of the segments may have been in flight before.
   if (history.flight().dead_tokens() > 0) s.begin_anew(history, retired);
+  s.take_away(*s.namespaces[key.name_space]);
   s.enforce_memory_limit(retired);
 }
 
@@ -208,6 +209,7 @@ std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uin
     };
     s.kept.forget(name_space, retired.text);
     NamespaceState& home = *s.namespaces[name_space];
+    s.take_away(home);
     purge(kOwnHistory, home.history);
     for (auto& [name, of_group] : home.groups) purge(name, of_group.history);
   }

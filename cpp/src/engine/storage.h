@@ -19,6 +19,7 @@
 #include "engine/indexing.h"
 #include "engine/kept_indexes.h"
 #include "engine/learning.h"
+#include "engine/tape_selection.h"
 #include "support/fair_lock.h"
 
 namespace draftd {
@@ -73,6 +74,7 @@ struct NamespaceState {
   Learned learned;
   std::map<std::string, GroupHistory> groups;
   std::map<std::uint32_t, Corpus> corpora;
+  std::uint64_t taken_away = 0;  // when text of it was taken away last, as counted by Storage
 };
 
 struct SessionEntry {
@@ -163,6 +165,9 @@ struct Engine::Storage {
   std::vector<Reason> reasons;
   Lesson no_lesson;  // of a row that wants no draft
 
+  std::uint64_t taken_away = 0;  // how often text was, of any namespace
+  TapeSelection tape_selection;  // buffers of tapes()
+
   // sessions.cpp
   SessionEntry* find(std::uint64_t verifier, std::uint32_t request);
   void index_inline(SessionEntry& entry);
@@ -219,6 +224,12 @@ struct Engine::Storage {
   Session::Commit commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row, double now,
                              Retired& retired);
   void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
+
+  // tapes.cpp
+  // Text of the namespace goes: windows of it that verifiers have are to go, too.
+  void take_away(NamespaceState& home) { home.taken_away = ++taken_away; }
+  void look_for_windows(SessionEntry& entry);
+  void state_what_is_read(const SessionEntry& entry, TapeColumns& tapes) const;
 
   // wishes.cpp
   void begin_batch(std::size_t requests);

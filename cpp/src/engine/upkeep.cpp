@@ -52,6 +52,7 @@ void Engine::publish_corpus(std::uint32_t name_space, std::uint32_t corpus, Segm
     throw std::length_error("a namespace holds at most " + std::to_string(kMaxCorpora) + " corpora");
   }
   std::swap(corpora[corpus], published);  // the one it replaces is freed after the lock
+  if (published.segments != nullptr) s.take_away(*s.namespaces[name_space]);
 }
 
 void Engine::withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus) {
@@ -62,6 +63,7 @@ void Engine::withdraw_corpus(std::uint32_t name_space, std::uint32_t corpus) {
   if (const auto found = corpora.find(corpus); found != corpora.end()) {
     withdrawn = std::move(found->second);
     corpora.erase(found);
+    s.take_away(*s.namespaces[name_space]);
   }
 }
 

@@ -78,13 +78,12 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     ++acceptance_.steps;
     ++unreported_.steps;
   }
-  // An empty draft has no tail to name: what comes where it was made tells what it missed.
-  const bool missed =
-      tail_.empty() && !names_tail && !fresh.empty() && start == tail_base_ && fresh.size() == tokens.size();
+  // What comes where the last draft was made tells of it, also when it was empty, or not the one that was used.
+  const bool passed = !used_tail && !fresh.empty() && start == tail_base_ && fresh.size() == tokens.size();
   if (used_tail) result.accepted = observe(fresh, verified);
-  if (missed) followed_.assign(fresh.begin(), fresh.begin() + 1);
+  if (passed) pass(fresh);
   if (!fresh.empty()) tail_base_ = Verified::kNoTail;
-  result.lesson = (used_tail || missed) && !lesson_.end.empty();  // none where a preset drafted
+  result.lesson = (used_tail || passed) && !lesson_.end.empty();  // none where a preset drafted
   result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;
@@ -110,6 +109,29 @@ void Session::cut(std::size_t length) {
   tail_base_ = Verified::kNoTail;
 }
 
+// Of new tokens, those up to the first stop id and with it.
+std::size_t Session::counted(std::span<const Token> tokens) const {
+  const auto stop =
+      std::find_first_of(tokens.begin(), tokens.end(), options_.stop_ids.begin(), options_.stop_ids.end());
+  return static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
+}
+
+// Follows the committed tokens through the last tail, of which nothing is known to have been verified.
+void Session::pass(std::span<const Token> tokens) {
+  followed_.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted(tokens)));
+  depths_.resize(tail_.size());
+  fates_.assign(tail_.size(), Fate::kNotVerified);
+  std::int32_t reached = -1;
+  for (std::size_t node = 0; node < tail_.size(); ++node) {
+    const std::int16_t parent = tail_[node].parent;
+    const std::size_t depth = parent < 0 ? 1 : depths_[static_cast<std::size_t>(parent)] + std::size_t{1};
+    depths_[node] = static_cast<std::uint16_t>(depth);
+    if (parent != reached || depth > followed_.size() || tail_[node].token != followed_[depth - 1]) continue;
+    fates_[node] = Fate::kPassed;
+    reached = static_cast<std::int32_t>(node);
+  }
+}
+
 // Follows the committed tokens from the root of the last tail through the
 // nodes that went through the target.
 std::int16_t Session::observe(std::span<const Token> tokens, const Verified& verified) {
@@ -121,9 +143,7 @@ std::int16_t Session::observe(std::span<const Token> tokens, const Verified& ver
     if (counts.size() < depth) counts.resize(depth);
     ++counts[depth - 1];
   };
-  const auto stop =
-      std::find_first_of(tokens.begin(), tokens.end(), options_.stop_ids.begin(), options_.stop_ids.end());
-  const auto counted = static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
+  const std::size_t counted = this->counted(tokens);
 
   std::int32_t reached = -1;
   std::int16_t length = 0;
@@ -183,11 +203,12 @@ void Session::teach(Model& model) const {
   if (places > 0 && !followed_.empty()) model.learn(lesson_.of(0), followed_[0]);
   for (std::size_t node = 0; node + 1 < places; ++node) {
     const std::size_t depth = depths_[node];
-    if (fates_[node] == Fate::kAccepted && depth < followed_.size())
-      model.learn(lesson_.of(node + 1), followed_[depth]);
+    const bool reached = fates_[node] == Fate::kAccepted || fates_[node] == Fate::kPassed;
+    if (reached && depth < followed_.size()) model.learn(lesson_.of(node + 1), followed_[depth]);
   }
   for (std::size_t node = 0; node < lesson_.raw.size(); ++node) {
-    if (fates_[node] != Fate::kNotVerified) model.learn_survival(lesson_.raw[node], fates_[node] == Fate::kAccepted);
+    const bool verified = fates_[node] == Fate::kAccepted || fates_[node] == Fate::kRejected;
+    if (verified) model.learn_survival(lesson_.raw[node], fates_[node] == Fate::kAccepted);
   }
 }
 
