@@ -47,7 +47,8 @@ def test_speed_up_is_against_one_token_a_step_of_each_request() -> None:
 
 def test_fixed_counts_have_the_one_that_fills_a_plain_step() -> None:
     assert {3, 35} <= {*fixed_counts(8), *fixed_counts(64)}
-    assert fixed_counts(256) == [1, 2, 3]
+    assert fixed_counts(256) == [1]
+    assert fixed_counts(128) == [1, 2, 3, 4]
     assert max(fixed_counts(1)) == 64
 
 
