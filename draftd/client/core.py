@@ -119,16 +119,16 @@ class ClientCore:
             return [self._build(rows, wish, None, awaited=False)]
         of = len(rows.mirrors)
         shares = [
-            wish.share(len(part.mirrors), of).beside(of - len(part.mirrors), is_first=part is parts[0])
-            for part in parts
+            share.beside(of - len(part.mirrors), is_first=part is parts[0])
+            for part, share in zip(parts, wish.shares([len(part.mirrors) for part in parts]), strict=True)
         ]
         return [self._build(part, share, None, awaited=False) for part, share in zip(parts, shares, strict=True)]
 
     def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
         """What is left of each request's newest tail, or, where tapes are wished for, what they say."""
         if wish.tapes:
-            return self._tape_buffer.drafts(mirrors, wish.max_nodes)
-        return self._tail_buffer.left(mirrors, wish.max_nodes)
+            return self._tape_buffer.drafts(mirrors, wish.max_nodes, wish.budget)
+        return self._tail_buffer.left(mirrors, wish)
 
     def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
         """No answer came in time (LATE), or the message was lost with the connection (any other reason)."""
@@ -178,6 +178,10 @@ class ClientCore:
             for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
                 mirror.told_of_no_draft()  # until the answer brings one
+                if awaited:
+                    mirror.named_from = step
+                else:
+                    mirror.asks_ahead(step)
         if wish:
             wish.fill(batch, self._tape_buffer.news)
         frames.append(frame.SerializeToString())

@@ -22,10 +22,12 @@ class Mirror:
     """
 
     __slots__ = (
+        "asked_at",
         "closed",
         "epoch",
         "handle",
         "kept",
+        "named_from",
         "opening",
         "output",
         "part",
@@ -49,6 +51,8 @@ class Mirror:
         self.tail_nodes = 0  # of that tail, where the draft is a part of it
         # For an engine that does not wait:
         self.kept: KeptTail | None = None  # the newest tail
+        self.asked_at = -1  # the base of the last tail that nobody waits for
+        self.named_from = 0  # tails of earlier steps are not spoken of: a later one may have the same base
         self.tape: Tape | None = None
         self.synced_in = 0  # the step that carried the latest DraftSync
         self.refused = Status.OK  # why the drafter took no DraftSync of it; then it is not asked again
@@ -80,3 +84,19 @@ class Mirror:
     def since(self, base: int) -> Sequence[int]:
         """The tokens committed from `base` on, which lies in the output."""
         return self.output[base - self.prompt_length :]
+
+    def asks_ahead(self, step: int) -> None:
+        """A step that nobody waits for gets a tail with this length as its base.
+
+        Lengths that only grow are all different; from where they don't, earlier tails are not spoken of."""
+        if self.length <= self.asked_at:
+            self.named_from = step
+        self.asked_at = self.length
+
+    def speaks_of(self, tail: "KeptTail", part: NDArray[np.int64]) -> None:
+        """The next commit speaks of these nodes of a kept tail, if its base can mean no other."""
+        if tail.step < self.named_from:
+            return
+        self.tail_base = tail.draft.base
+        self.tail_nodes = len(tail.draft)
+        self.part = part

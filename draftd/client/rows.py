@@ -68,6 +68,17 @@ class Wish:
         """What a part of a step may wish for: `rows` of its `of` requests."""
         return self if self.budget is None or of == 0 else replace(self, budget=-(-self.budget * rows // of))
 
+    def shares(self, rows: Sequence[int]) -> "list[Wish]":
+        """What the parts of a step may wish for, of so many requests each: together no more than the whole."""
+        shares: list[Wish] = []
+        budget, rows_left = self.budget, sum(rows)
+        for of_part in rows:
+            share = replace(self, budget=budget).share(of_part, rows_left)
+            shares.append(share)
+            budget = budget - (share.budget or 0) if budget is not None else None
+            rows_left -= of_part
+        return shares
+
     def beside(self, tokens: int, *, is_first: bool) -> "Wish":
         """Of a part of a step whose other parts have so many tokens."""
         return replace(self, load=(self.load or Load()).beside(tokens, is_first=is_first))

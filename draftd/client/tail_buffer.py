@@ -5,16 +5,18 @@ tokens are a path of the tail, what is below them still continues the text; when
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from draftd.client.columns import u32_column
 from draftd.client.draft import Draft, MalformedTailError, Tails
+from draftd.client.likeliest import likeliest, path_survival
 from draftd.client.mirror import Mirror
+from draftd.client.rows import Wish
 from draftd.client.standing import Standing
-from draftd.client.trees import NONE, DraftTree
+from draftd.client.trees import NONE, DraftTree, kept_nodes
 from draftd.wire import DraftTail, Reason, Status, StepReply
 
 
@@ -63,6 +65,35 @@ def subtree(tree: DraftTree, node: int) -> tuple[DraftTree, NDArray[np.int64]]:
     return DraftTree(tree.tokens[numbers], new_number[tree.parents[numbers]], conditional.astype(np.float32)), numbers
 
 
+_EMPTY = DraftTree(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.float32))
+_NO_NODES = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is left of a tail: a tree of its own, and int64[n], which nodes of the tail that are."""
+
+    reason: Reason
+    tree: DraftTree = _EMPTY
+    numbers: NDArray[np.int64] = field(default_factory=lambda: _NO_NODES)
+    kept: KeptTail | None = None  # the tail; None where nothing is left
+
+    @property
+    def source(self) -> bytes:
+        """u8[n]"""
+        return self.kept.draft.source[self.numbers].tobytes() if self.kept else b""
+
+    def only(self, nodes: NDArray[np.bool_], min_survival: float) -> "Part":
+        """The same without the nodes where the flags are not set."""
+        if nodes.all():
+            return self
+        reason = self.reason
+        if not nodes.any():
+            is_likely = bool((self.tree.survival >= min_survival).any())
+            reason = Reason.BUDGET_SPENT if is_likely else Reason.BELOW_THRESHOLD
+        return Part(reason, kept_nodes(self.tree, nodes), self.numbers[nodes], self.kept)
+
+
 class TailBuffer:
     """Keeps each request's newest tail, and gives what is left of it. `vocabulary_size` is what the client states."""
 
@@ -89,6 +120,8 @@ class TailBuffer:
         counters.unknown_tails += tails.unknown_kinds()
         for row, mirror in enumerate(mirrors):
             draft = Draft(tails, row)
+            if draft.reason is Reason.REFUSED:
+                continue  # there is no tail: the reply's errors say why
             oldest = max(mirror.synced_in, mirror.kept.step if mirror.kept else 0)
             is_beyond = not mirror.prompt_length <= draft.base <= mirror.length
             if foreign or mirror.closed or is_beyond or reply.step < oldest:
@@ -96,59 +129,50 @@ class TailBuffer:
             else:
                 mirror.kept = KeptTail(reply.step, draft)
 
-    def left(self, mirrors: Sequence[Mirror], most: int) -> Tails:
-        """Of each request's newest tail what continues its text as it is now, at most `most` nodes.
+    def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
+        """Of each request's newest tail what continues its text as it is now, within the limits of this wish.
 
-        The next commit of the request speaks of these nodes."""
-        trees: list[DraftTree] = []
-        sources: list[bytes] = []
-        reasons: list[Reason] = []
-        for mirror in mirrors:
-            tree, source, reason = self._left_of(mirror, most)
-            trees.append(tree)
-            sources.append(source)
-            reasons.append(reason)
-        kinds = bytes(int(mirror.kept.draft.kind) if mirror.kept else 0 for mirror in mirrors)
+        The next commit of the request speaks of these nodes, unless a later tail may have the same base: a base is all
+        that tells a drafter's tails apart."""
+        parts = [self._left_of(mirror, wish.max_nodes) for mirror in mirrors]
+        kept = likeliest([path_survival(part.tree) for part in parts], wish.budget, wish.min_survival)
+        parts = [part.only(nodes, wish.min_survival) for part, nodes in zip(parts, kept, strict=True)]
+        for mirror, part in zip(mirrors, parts, strict=True):
+            if part.kept is not None and len(part.numbers):
+                mirror.speaks_of(part.kept, part.numbers)
         return Tails(
             DraftTail(
                 epoch=u32_column(mirror.epoch for mirror in mirrors),
                 base=u32_column(mirror.length for mirror in mirrors),
                 status=bytes(mirror.kept.draft.status if mirror.kept else mirror.refused for mirror in mirrors),
-                reason=bytes(reasons),
-                kind=kinds,
-                node_end=np.cumsum([len(tree.tokens) for tree in trees]).astype("<u4").tobytes(),
-                tokens=b"".join(tree.tokens.tobytes() for tree in trees),
-                parents=b"".join(tree.parents.tobytes() for tree in trees),
-                survival=b"".join(tree.survival.tobytes() for tree in trees),
-                source=b"".join(sources),
+                reason=bytes(part.reason for part in parts),
+                kind=bytes(int(mirror.kept.draft.kind) if mirror.kept else 0 for mirror in mirrors),
+                node_end=np.cumsum([len(part.numbers) for part in parts]).astype("<u4").tobytes(),
+                tokens=b"".join(part.tree.tokens.tobytes() for part in parts),
+                parents=b"".join(part.tree.parents.tobytes() for part in parts),
+                survival=b"".join(part.tree.survival.tobytes() for part in parts),
+                source=b"".join(part.source for part in parts),
             )
         )
 
-    def _left_of(self, mirror: Mirror, most: int) -> tuple[DraftTree, bytes, Reason]:
+    def _left_of(self, mirror: Mirror, most: int) -> Part:
         mirror.told_of_no_draft()
         kept = mirror.kept
         if most == 0:
-            return _EMPTY, b"", Reason.NOT_ASKED
+            return Part(Reason.NOT_ASKED)
         if kept is None:
-            return _EMPTY, b"", Reason.LATE if mirror.refused == Status.OK else Reason.REFUSED
+            return Part(Reason.LATE if mirror.refused == Status.OK else Reason.REFUSED)
         draft = kept.draft
         if not len(draft):
-            return _EMPTY, b"", draft.reason
+            return Part(draft.reason)
         whole = DraftTree(draft.tokens, draft.parents, draft.survival)
         node = node_after(whole, mirror.since(draft.base))
         if node is None:
             self._standing.counters.dropped_tails += 1
             mirror.kept = None
-            return _EMPTY, b"", Reason.NO_MATCH
+            return Part(Reason.NO_MATCH)
         tree, numbers = subtree(whole, node)
         if not len(numbers):
-            return _EMPTY, b"", Reason.NO_MATCH
-        numbers = numbers[:most]
-        mirror.tail_base = draft.base
-        mirror.tail_nodes = len(whole.tokens)
-        mirror.part = numbers
+            return Part(Reason.NO_MATCH)
         first = DraftTree(tree.tokens[:most], tree.parents[:most], tree.survival[:most])
-        return first, draft.source[numbers].tobytes(), Reason.NOT_EMPTY
-
-
-_EMPTY = DraftTree(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.float32))
+        return Part(Reason.NOT_EMPTY, first, numbers[:most], kept)

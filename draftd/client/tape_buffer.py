@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from draftd.client.columns import u32_column
 from draftd.client.draft import MalformedTailError, Tails
+from draftd.client.likeliest import likeliest
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
 from draftd.client.standing import Standing
@@ -51,16 +52,21 @@ class TapeBuffer:
             else:
                 mirror.tape.ring.add([*of_row, *_draft_as_window(mirror, mirror.tape, reply.step)])
 
-    def drafts(self, mirrors: Sequence[Mirror], most: int) -> Tails:
-        """A chain for each: what its own text and its tapes say comes next, at most `most` tokens."""
-        chains = [self._chain(mirror, most) for mirror in mirrors]
+    def drafts(self, mirrors: Sequence[Mirror], most: int, budget: int | None) -> Tails:
+        """A chain for each: what its own text and its tapes say comes next, at most `most` tokens, `budget` of all."""
+        wanted = [[] if _decided_against(mirror) else self._chain(mirror, most) for mirror in mirrors]
+        kept = likeliest([np.ones(len(chain), np.float32) for chain in wanted], budget)  # as likely as each other
+        chains = [chain[: np.count_nonzero(nodes)] for chain, nodes in zip(wanted, kept, strict=True)]
         nodes = sum(map(len, chains))
         return Tails(
             DraftTail(
                 epoch=u32_column(mirror.epoch for mirror in mirrors),
                 base=u32_column(mirror.length for mirror in mirrors),
                 status=bytes(mirror.refused for mirror in mirrors),
-                reason=bytes(_reason(mirror, chain, most) for mirror, chain in zip(mirrors, chains, strict=True)),
+                reason=bytes(
+                    _reason(mirror, chain, most) if chain or not matched else Reason.BUDGET_SPENT
+                    for mirror, chain, matched in zip(mirrors, chains, wanted, strict=True)
+                ),
                 kind=bytes([TailKind.CHAIN]) * len(mirrors),
                 node_end=np.cumsum([len(chain) for chain in chains]).astype("<u4").tobytes(),
                 tokens=np.array([token for chain in chains for token in chain], "<i4").tobytes(),
@@ -159,4 +165,10 @@ def _reason(mirror: Mirror, chain: list[int], most: int) -> Reason:
         return Reason.NOT_EMPTY if chain else Reason.REFUSED
     if chain:
         return Reason.NOT_EMPTY
-    return Reason.NO_MATCH if most else Reason.NOT_ASKED
+    return _decided_against(mirror) or (Reason.NO_MATCH if most else Reason.NOT_ASKED)
+
+
+def _decided_against(mirror: Mirror) -> Reason | None:
+    """Why the drafter's newest answer wants nothing drafted here now."""
+    reason = mirror.kept.draft.reason if mirror.kept else None
+    return reason if reason in (Reason.NOT_WORTH_IT, Reason.RESTING, Reason.NOT_ASKED) else None

@@ -33,6 +33,13 @@ def test_a_wish_may_come_from_numpy() -> None:
         Wish(1.5)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("budget", "shares"), [(4, [2, 1, 1, 0]), (1, [1, 0, 0, 0]), (9, [3, 3, 2, 1])])
+def test_parts_of_a_step_wish_for_no_more_than_its_budget(budget: int, shares: list[int]) -> None:
+    wishes = Wish(8, budget).shares([2, 2, 2, 1])
+    assert [wish.budget or 0 for wish in wishes] == shares
+    assert [wish.max_nodes for wish in wishes] == [8 if share else 0 for share in shares]
+
+
 @pytest.mark.parametrize("tokens", [np.array([[7]]), np.zeros((3, 3, 3), int), np.array(7), 7, None, [[7]], [1.5]])
 def test_tokens_that_are_no_row_of_ids_are_an_error_of_one_line(tokens: Any) -> None:
     with pytest.raises(ValueError, match=r"; give a row of token ids$") as error:

@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftd.client import Reason
+from draftd.client.columns import u32_column
+from draftd.client.draft import Draft, Tails
 from draftd.client.local import LocalClient
-from draftd.client.rows import verified_rows
-from draftd.client.tail_buffer import node_after, subtree
+from draftd.client.mirror import Mirror
+from draftd.client.rows import Wish, verified_rows
+from draftd.client.standing import Standing
+from draftd.client.tail_buffer import KeptTail, TailBuffer, node_after, subtree
 from draftd.client.trees import DraftTree
 from draftd.engine import Engine
-from draftd.wire import NO_TAIL, Error, Frame, Status
+from draftd.wire import NO_TAIL, DraftSync, DraftTail, Error, Frame, Namespace, Status, StepReply, TailKind
 
 Paths = dict[tuple[int, ...], float]
 
@@ -172,14 +176,14 @@ def test_a_request_that_is_opened_anew_gets_nothing_of_its_life_before(engine: E
     assert ahead.step(4) == [5, 6, 7, 8, 9]
 
 
-def test_after_the_drafter_forgot_everything_drafts_come_back(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_drafter_forgot_everything_drafts_come_back(engine: Engine) -> None:
     ahead = Ahead(engine)
     ahead.step()
     forgotten = Frame(error=Error(status=Status.NEED_HELLO, step=4)).SerializeToString()
     ahead.client._core.receive(forgotten)
-    assert ahead.step(3) in ([], [4, 5, 6, 7, 8])
-    ahead.step(4)
-    assert ahead.step(5) == [6, 7, 8, 9, 1]
+    assert ahead.step(3) == []
+    assert ahead.draft.reason is Reason.LATE, "what was under way is void"
+    assert ahead.step(4) == [5, 6, 7, 8, 9]
 
 
 def test_a_broken_answer_is_counted_and_the_step_goes_on(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,3 +200,152 @@ def test_a_broken_answer_is_counted_and_the_step_goes_on(engine: Engine, monkeyp
     ahead.step()
     assert ahead.step(3) == []
     assert ahead.client.health().counters.unknown_frames == 1
+
+
+# Tails of one base
+
+
+def test_a_draft_whose_base_may_mean_a_later_one_is_not_spoken_of(engine: Engine, frames: list[Frame]) -> None:
+    ahead = Ahead(engine)
+    ahead.step(nodes=2)
+    assert ahead.step(nodes=4) == [3, 4], "while another draft of this base is on its way"
+    ahead.step(3, verified=2)
+    assert np.frombuffer(frames[-1].step.commit.tail_base, "<u4").tolist() == [NO_TAIL]
+    assert ahead.step(4) == [5, 6, 7, 8, 9]
+    ahead.step(5)
+    assert np.frombuffer(frames[-1].step.commit.tail_base, "<u4").tolist() == [len(PROMPT) + 1]
+
+
+def test_a_kept_draft_is_not_spoken_of_after_one_that_was_waited_for(engine: Engine, frames: list[Frame]) -> None:
+    ahead = Ahead(engine)
+    ahead.step(nodes=4)
+    ahead.client.step({ahead.request: []}, max_nodes=2)
+    assert ahead.step(3) == [4, 5, 6]
+    ahead.step(4)
+    assert np.frombuffer(frames[-1].step.commit.tail_base, "<u4").tolist() == [NO_TAIL]
+
+
+@given(st.lists(st.tuples(st.integers(-2, 2), st.booleans(), st.integers(0, 3)), max_size=12))
+def test_a_base_never_means_another_tail_than_the_one_that_is_spoken_of(steps: list[tuple[int, bool, int]]) -> None:
+    mirror = Mirror(DraftSync(prompt=bytes(4 * 3)))
+    latest_at: dict[int, int] = {}
+    asked_ahead: list[tuple[int, int]] = []
+    for step, (growth, awaited, lag) in enumerate(steps, 1):
+        if growth < 0:
+            mirror.cut(max(mirror.prompt_length, mirror.length + growth))
+        mirror.output.extend([7] * growth)
+        mirror.told_of_no_draft()
+        if awaited:
+            mirror.named_from = step
+        else:
+            mirror.asks_ahead(step)
+            asked_ahead.append((step, mirror.length))
+        latest_at[mirror.length] = step
+        if not asked_ahead:
+            continue
+        answered, base = asked_ahead[max(0, len(asked_ahead) - 1 - lag)]
+        draft = Draft(Tails.empty(Reason.NO_MATCH, [1], [base]), 0)
+        mirror.speaks_of(KeptTail(answered, draft), np.zeros(0, np.int64))
+        assert mirror.tail_base == NO_TAIL or latest_at[base] == answered
+
+
+# Limits of the step
+
+
+def test_what_is_left_keeps_to_the_budget_of_the_step(engine: Engine) -> None:
+    client = LocalClient(engine)
+    requests = [client.open(f"r{row}", PROMPT, wait=True, shape="chain") for row in range(4)]
+    client.step_ahead(dict.fromkeys(requests, ()), max_nodes=6)
+    drafts = client.step_ahead({request: [3] for request in requests}, budget=6, max_nodes=6)
+    assert sum(map(len, drafts.values())) == 6
+    for request, draft in drafts.items():
+        assert draft.tokens.tolist() == [4, 5, 6, 7, 8][: len(draft)]
+        assert len(verified_rows([request.mirror], None)[0]) == 6, "said of the tail as it came"  # type: ignore[index, arg-type]
+    client.step_ahead({request: [4] for request in requests}, max_nodes=6)
+    drafts = client.step_ahead({request: [5] for request in requests}, budget=1, max_nodes=6)
+    assert sorted(draft.reason for draft in drafts.values()) == [Reason.NOT_EMPTY, *[Reason.BUDGET_SPENT] * 3]
+
+
+def test_nodes_below_the_survival_that_the_step_wants_are_left_out(engine: Engine) -> None:
+    ahead = Ahead(engine)
+    ahead.step()
+    draft = ahead.client.step_ahead({ahead.request: [3]}, max_nodes=6)[ahead.request]
+    least = float(draft.survival[1])
+    assert draft.survival[1] > draft.survival[2]
+    ahead = Ahead(engine)
+    ahead.step()
+    draft = ahead.client.step_ahead({ahead.request: [3]}, max_nodes=6, min_survival=least)[ahead.request]
+    assert draft.tokens.tolist() == [4, 5]
+    draft = ahead.client.step_ahead({ahead.request: [4]}, max_nodes=6, min_survival=1.0)[ahead.request]
+    assert draft.reason is Reason.BELOW_THRESHOLD
+    ahead.client.commit({ahead.request: [5]})
+    assert ahead.request.mirror.tail_base == NO_TAIL
+
+
+# What arrives
+
+
+class Arrivals:
+    """A request of 3 tokens of prompt, and answers that come for it."""
+
+    def __init__(self) -> None:
+        self.standing = Standing(Namespace(), 0)
+        self.buffer = TailBuffer(self.standing, 0)
+        self.mirror = Mirror(DraftSync(request=1, epoch=1, prompt=bytes(4 * 3)))
+
+    def arrives(
+        self, step: int, base: int, tokens: Sequence[int], *, reason: Reason = Reason.NOT_EMPTY, foreign: bool = False
+    ) -> None:
+        rows = u32_column([1]), u32_column([1])
+        tail = DraftTail(
+            request=rows[0],
+            epoch=rows[1],
+            base=u32_column([base]),
+            status=bytes([Status.NEED_SYNC if reason is Reason.REFUSED else Status.OK]),
+            reason=bytes([reason]),
+            kind=bytes([TailKind.CHAIN]),
+            node_end=u32_column([len(tokens)]),
+            tokens=np.array(tokens, "<i4").tobytes(),
+            parents=np.arange(-1, len(tokens) - 1, dtype="<i2").tobytes(),
+            survival=np.ones(len(tokens), "<f4").tobytes(),
+            source=bytes(len(tokens)),
+        )
+        self.buffer.arrived(StepReply(step=step, tail=tail), [self.mirror], rows, foreign=foreign)
+
+    @property
+    def left(self) -> list[int]:
+        return np.frombuffer(self.buffer.left([self.mirror], Wish(8)).tokens, "<i4").tolist()
+
+    @property
+    def stale(self) -> int:
+        return self.standing.counters.stale_tails
+
+
+def test_a_tail_of_another_life_of_the_drafter_is_stale() -> None:
+    arrivals = Arrivals()
+    arrivals.arrives(1, 3, [5, 6], foreign=True)
+    assert (arrivals.left, arrivals.stale) == ([], 1)
+
+
+def test_a_tail_from_beyond_the_text_that_was_cut_is_stale() -> None:
+    arrivals = Arrivals()
+    arrivals.mirror.output.extend([5, 6])
+    arrivals.mirror.cut(4)
+    arrivals.arrives(1, 5, [7])
+    assert (arrivals.left, arrivals.stale) == ([], 1)
+    arrivals.arrives(2, 4, [7])
+    assert (arrivals.left, arrivals.stale) == ([7], 1)
+
+
+def test_a_tail_that_is_older_than_the_kept_one_is_stale() -> None:
+    arrivals = Arrivals()
+    arrivals.arrives(2, 3, [5, 6])
+    arrivals.arrives(1, 3, [8, 9])
+    assert (arrivals.left, arrivals.stale) == ([5, 6], 1)
+
+
+def test_a_row_that_was_refused_has_no_tail_to_be_stale() -> None:
+    arrivals = Arrivals()
+    arrivals.arrives(1, 3, [5, 6])
+    arrivals.arrives(2, 0, [], reason=Reason.REFUSED)
+    assert (arrivals.left, arrivals.stale) == ([5, 6], 0)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from draftd.client import Reason
+from draftd.client import CostTable, Reason
 from draftd.client.local import LocalChannel, LocalClient
 from draftd.engine import Engine
 from draftd.wire import DraftTape, Frame, Hello, Namespace, TailKind
@@ -243,3 +243,26 @@ def test_columns_that_disagree_are_counted_and_do_no_harm(
     assert reader.step(121) == []
     assert reader.client.health().counters.unknown_frames == 1
     assert "tapes" in reader.client.health().last_error or "tape" in reader.client.health().last_error
+
+
+def test_chains_keep_to_the_budget_of_the_step(engine: Engine) -> None:
+    client = LocalClient(engine)
+    text = [1, 2, 3, 4, 5, 6, 7, 8, 1]
+    requests = [client.open(f"r{row}", text, wait=True) for row in range(3)]
+    drafts = client.step_ahead({request: [2] for request in requests}, budget=7, max_nodes=4, tapes=4)
+    assert [len(draft) for draft in drafts.values()] == [3, 2, 2]
+    drafts = client.step_ahead({request: [3] for request in requests}, budget=2, max_nodes=4, tapes=4)
+    assert [draft.reason for draft in drafts.values()] == [Reason.NOT_EMPTY, Reason.NOT_EMPTY, Reason.BUDGET_SPENT]
+
+
+def test_nothing_is_drafted_while_the_drafter_finds_that_it_does_not_pay(engine: Engine) -> None:
+    every_token_costs = CostTable([1, 2, 3, 4], [1.0, 100.0, 200.0, 300.0])
+    client = LocalClient(engine, pacing="survival", cost=every_token_costs)
+    request = client.open("r", [1, 2, 3, 4, 5, 6, 7, 8, 1], wait=True)
+    client.step_ahead({request: [2]}, max_nodes=4, tapes=4)
+    draft = client.step_ahead({request: [3]}, max_nodes=4, tapes=4)[request]
+    assert (len(draft), draft.reason) == (0, Reason.NOT_WORTH_IT)
+    draft = client.step_ahead({request: [4]}, max_nodes=4, tapes=4, cost=CostTable([1, 64], [1.0, 1.0]))[request]
+    assert draft.reason is Reason.NOT_WORTH_IT, "what is known so far"
+    draft = client.step_ahead({request: [5]}, max_nodes=4, tapes=4)[request]
+    assert draft.tokens.tolist() == [6, 7, 8, 1]
