@@ -61,7 +61,7 @@ class ClientCore:
         self._tail_buffer = TailBuffer(self.standing, vocabulary_size)
         self._tape_buffer = TapeBuffer(self.standing, self.mirrors, vocabulary_size)
         self._under_way = UnderWay(self.standing, self.mirrors, self._tail_buffer, self._tape_buffer)
-        self._columns = RowColumns()
+        self._columns = RowColumns(self.mirrors)
 
     # Conversations
 
@@ -147,6 +147,7 @@ class ClientCore:
 
     def _build(self, rows: Rows, wish: Wish | None, opening: Mirror | None, awaited: bool) -> Outgoing:
         limits = self._under_way.limits
+        identity = self._columns.of(rows.mirrors)  # first: it refuses what can't be meant
         if rows.size > limits.payload_bytes:  # one row that is longer than any frame: a sync may tell it
             self.mirrors.miss(rows.mirrors, rows.tokens)
             rows = rows.without_tokens()
@@ -170,7 +171,6 @@ class ClientCore:
         if synced and together:
             add_syncs(batch, synced)
         starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
-        identity = self._columns.of(mirrors)
         if mirrors:
             commit = batch.commit
             commit.request, commit.epoch = identity

@@ -1,6 +1,5 @@
 """What a verifier says of the cost of its steps, when it greets a drafter and with each step."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
@@ -14,6 +13,7 @@ from draftd.wire import Hello, Pacing, StepBatch
 
 PACINGS = {pacing.name.lower(): pacing for pacing in Pacing}
 MOST_WIDTH = 2**16 - 1  # StepBatch.widths is a column of u16
+LONGEST_STEP = 3600.0  # seconds
 
 
 class PacingOptions(TypedDict, total=False):
@@ -39,7 +39,7 @@ def fill_greeting(hello: Hello, options: PacingOptions) -> None:
     _refuse_unknown(options.keys() - PacingOptions.__annotations__.keys())
     pacing, cost = options.get("pacing"), options.get("cost")
     if pacing is not None:
-        if pacing not in PACINGS:
+        if pacing not in [*PACINGS]:  # a list: what can't be hashed is told the same
             raise ValueError(f"pacing is {pacing!r}; give one of {', '.join(PACINGS)}, or None")
         hello.pacing = PACINGS[pacing]
     if cost is not None:
@@ -75,15 +75,17 @@ def load_of(options: StepOptions) -> Load | None:
     if not options:
         return None
     _refuse_unknown(options.keys() - StepOptions.__annotations__.keys())
-    seconds, width = options.get("step_seconds"), options.get("step_width")
-    if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds < 2**32 / 1e6):
-        raise ValueError(f"step_seconds is {seconds}; give what the last step took, at most an hour")
+    width = options.get("step_width")
+    stated = options.get("step_seconds")
+    seconds = None if stated is None else _real("step_seconds", stated)
+    if seconds is not None and not 0 <= seconds <= LONGEST_STEP:
+        raise ValueError(f"step_seconds is {seconds}; give what the last step took, at most {LONGEST_STEP:.0f}")
     if (seconds is None) != (width is None):
         raise ValueError("step_seconds and step_width belong together; give both or none")
     cost = options.get("cost")
     return Load(
         step_micros=0 if seconds is None else round(seconds * 1e6),
-        step_width=0 if width is None else _count("step_width", width),
+        step_width=0 if width is None else _count("step_width", width, least=1),
         other_tokens=_count("other_tokens", options.get("other_tokens", 0)),
         widths=_ascending("widths", options.get("widths", ()), MOST_WIDTH).astype("<u2").tobytes(),
         cost=None if cost is None else _checked(cost),
@@ -101,15 +103,27 @@ def _checked(cost: CostTable) -> CostTable:
     return cost
 
 
-def _count(name: str, value: int) -> int:
+def _real(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} is {value!r}; give a number") from None
+
+
+def _count(name: str, value: int, least: int = 0) -> int:
     count = whole(name, value)
-    if not 0 <= count < 2**32:
-        raise ValueError(f"{name} is {count}; give a number of tokens")
+    if not least <= count < 2**32:
+        raise ValueError(f"{name} is {count}; give a number of tokens, at least {least}")
     return count
 
 
 def _ascending(name: str, values: Sequence[int], most: int) -> NDArray[np.int64]:
-    numbers = np.array([whole(name, value) for value in values], np.int64)
+    try:
+        numbers = np.array([whole(name, value) for value in values], np.int64)
+    except TypeError:
+        raise ValueError(f"{name} is {values!r}; give a row of numbers") from None
+    except OverflowError:
+        raise ValueError(f"{name} is {list(values)[:20]}; give numbers up to {most}") from None
     if len(numbers) and (numbers[0] < 1 or numbers[-1] > most or (numbers[1:] <= numbers[:-1]).any()):
         raise ValueError(f"{name} is {numbers.tolist()[:20]}; give numbers from 1 to {most}, each above the one before")
     if len(numbers) > MOST_SIZES:

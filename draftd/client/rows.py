@@ -9,6 +9,7 @@ import numpy as np
 from draftd.client.columns import token_column, u32_column, whole
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
+from draftd.client.mirrors import Mirrors
 from draftd.client.pacing import Load
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, StepBatch, VerifyCommit
 
@@ -87,12 +88,17 @@ class Wish:
 class RowColumns:
     """Handle and epoch columns, kept from step to step: engines step the same requests again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Mirrors) -> None:
+        self._known = known
         self._mirrors: list[Mirror] = []
         self._columns = (b"", b"")
 
     def of(self, mirrors: list[Mirror]) -> tuple[bytes, bytes]:
+        """Raises ValueError for a request of another client."""
         if mirrors != self._mirrors:
+            for mirror in mirrors:
+                if not mirror.closed and self._known.find(mirror.handle, mirror.epoch) is not mirror:
+                    raise ValueError(f"request {mirror.opening.request_id!r} was opened by another client")
             self._mirrors = mirrors
             self._columns = (
                 u32_column(mirror.handle for mirror in mirrors),

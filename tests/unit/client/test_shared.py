@@ -7,7 +7,7 @@ import pytest
 
 from draftd.client import Reason, Request
 from draftd.client.client import ChannelClient
-from draftd.client.local import LocalChannel
+from draftd.client.local import LocalChannel, LocalClient
 from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.wire import Namespace
@@ -147,3 +147,17 @@ def test_threads_that_open_step_and_close_at_once_keep_mirrors_and_drafter_in_st
     assert not failures
     assert shared.client.health().counters.row_errors == 0
     assert shared.channel.engine.statistics().sessions == 1
+
+
+def test_a_request_of_another_client_is_refused_and_takes_no_harm() -> None:
+    engine = Engine(EngineSettings())
+    with LocalClient(engine) as owner, LocalClient(engine) as other:
+        request = owner.open("r", TEXT, wait=True)
+        own = other.open("own", TEXT)
+        for step in (other.step, other.step_ahead):
+            with pytest.raises(ValueError, match="request 'r' was opened by another client"):
+                step({request: [4]})
+        assert request.length == len(TEXT)
+        assert len(request.step([4])) > 0
+        assert len(other.step({own: [4]})[own]) > 0
+    engine.close()
