@@ -86,17 +86,21 @@ class EngineRequests:
         for request_id in self._known.keys() & request_ids:
             self.client.close_request(self._known.pop(request_id).request, hold=True)
 
-    def step(self, rows: Sequence[EngineRow]) -> list[Draft]:
+    def step(self, rows: Sequence[EngineRow], other_tokens: int = 0) -> list[Draft]:
         """Commits what is new in each row's text, and drafts: one message, one draft for each row, none longer than its
         max_nodes.
 
         An id that is not open is opened. A text that does not go on from the one known (shorter, or with a
         prompt of another length) opens its request again. Of several rows of one id the first counts; the others get
         empty drafts, as do requests that can't be opened.
+
+        `other_tokens`: so many are expected to go through the target beside those of the rows, when the drafts do.
         """
-        stated, commits, verified, measured = self._take(rows)
-        most = max((row.max_nodes for row in rows), default=0)
-        answer = self.client.step(commits, max_nodes=most, verified=verified, **measured)
+        stated, commits, verified, load = self._take(rows)
+        wanted = {known.request: row.max_nodes for row, known in zip(rows, stated, strict=True) if known is not None}
+        if other_tokens := other_tokens + stated.count(None):  # rows without a draft have a token each
+            load["other_tokens"] = other_tokens
+        answer = self.client.step(commits, max_nodes=wanted, verified=verified, **load)
         drafts: list[Draft] = []
         for row, known in zip(rows, stated, strict=True):
             if known is None:
@@ -136,7 +140,9 @@ class EngineRequests:
         for row in rows:
             known = self._stated(row, commits)
             stated.append(known)
-            if known is None:
+            if known is None:  # all that is known of it: one token, and nothing of a draft
+                advanced.add(row.request_id)
+                width += 1
                 continue
             new = commits[known.request] = row.text[known.request.length :].tolist()
             if new:

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Set
 
+LONGEST_STEP = 10.0  # seconds; what takes longer is a pause of the engine's
+
 
 class StepClock:
     """Measures from the moment drafts are handed over to the next time the engine asks: the forward pass, choosing
@@ -26,7 +28,8 @@ class StepClock:
         """That the step took which brought new tokens to these; None: it can't be told."""
         if not request_ids or request_ids != self._running:
             return None
-        return self._clock() - self._begun
+        seconds = self._clock() - self._begun
+        return seconds if seconds <= LONGEST_STEP else None
 
     def forget(self) -> None:
         """The engine did other work, too."""

@@ -119,9 +119,13 @@ class Asking:
         lengths = num_tokens_no_spec[: len(sampled_token_ids)].tolist()
         places: list[int] = []  # of the rows in the batch
         rows: list[EngineRow] = []
+        # How many tokens of each row were in the step: what of a prompt was in it is the guess for the next.
+        starts = runner.query_start_loc.np
+        prefilled = 0
         for place, sampled in enumerate(sampled_token_ids):
             if not sampled:
                 self.requests.step_clock.forget()  # a part of its prefill was in the step
+                prefilled += int(starts[place + 1] - starts[place])
                 continue
             request_id, length = batch.req_ids[place], lengths[place]
             state = states[request_id]
@@ -139,7 +143,7 @@ class Asking:
             places.append(place)
         drafts: list[list[int]] = [[] for _ in sampled_token_ids]
         if rows:
-            for place, draft in zip(places, self.requests.step(rows), strict=True):
+            for place, draft in zip(places, self.requests.step(rows, prefilled), strict=True):
                 drafts[place] = draft.tokens.tolist()
         self._last_drafts = dict(zip(batch.req_ids, drafts, strict=True))
         self._log.look(time.monotonic())

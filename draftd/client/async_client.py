@@ -16,7 +16,7 @@ from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
 from draftd.client.request import AsyncRequest, CloseWord, close_reason
-from draftd.client.rows import Rows, Verified, Wish, verified_rows
+from draftd.client.rows import Rows, Verified, Wish, verified_rows, wanted_nodes
 from draftd.client.standing import Answer
 from draftd.client.zmq_channel import AsyncZmqChannel
 from draftd.wire import Namespace, Reason
@@ -77,17 +77,18 @@ class AsyncClient:
         self,
         commits: Mapping[AsyncRequest, Sequence[int]],
         budget: int | None = None,
-        max_nodes: int = 16,
+        max_nodes: int | Mapping[AsyncRequest, int] = 16,
         *,
         min_survival: float = 0.0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[AsyncRequest, Draft]:
         """One engine step: commit each request's new tokens, draft what comes next. See Client.step."""
-        wish = Wish(max_nodes, budget, min_survival, load_of(load))
+        most, _ = wanted_nodes(max_nodes, commits)
+        wish = Wish(most, budget, min_survival, load_of(load))
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
-        rows, served = _open_rows(commits, verified)
+        rows, served = _open_rows(commits, verified, max_nodes)
         drafts.update(drafts_of(served, await self._ask(rows, wish, self.deadline)))
         return {request: drafts[request] for request in commits}
 
@@ -281,10 +282,13 @@ def _is_cancelled() -> bool:
 
 
 def _open_rows(
-    commits: Mapping[AsyncRequest, Sequence[int]], verified: Mapping[AsyncRequest, Verified] | None
+    commits: Mapping[AsyncRequest, Sequence[int]],
+    verified: Mapping[AsyncRequest, Verified] | None,
+    max_nodes: int | Mapping[AsyncRequest, int] = 0,
 ) -> tuple[Rows, list[AsyncRequest]]:
     """Those that are not closed, with their rows."""
     served = [request for request in commits if not request.closed]
     mirrors = [request.mirror for request in served]
     verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
-    return Rows(mirrors, [commits[request] for request in served], verified_of_rows), served
+    _, nodes = wanted_nodes(max_nodes, served)
+    return Rows(mirrors, [commits[request] for request in served], verified_of_rows, nodes), served

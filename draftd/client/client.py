@@ -17,7 +17,7 @@ from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
 from draftd.client.request import CloseWord, Request, close_reason
 from draftd.client.ring_channel import RingChannel
-from draftd.client.rows import Rows, Verified, Wish, verified_rows
+from draftd.client.rows import Rows, Verified, Wish, verified_rows, wanted_nodes
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.wire import Namespace, Reason
 
@@ -81,7 +81,7 @@ class ChannelClient(Closing):
         self,
         commits: Mapping[Request, Sequence[int]],
         budget: int | None = None,
-        max_nodes: int = 16,
+        max_nodes: int | Mapping[Request, int] = 16,
         *,
         min_survival: float = 0.0,
         verified: Mapping[Request, Verified] | None = None,
@@ -91,26 +91,30 @@ class ChannelClient(Closing):
 
         One message, or several if the drafter's limits ask for it. `budget` limits the nodes of the whole batch,
         `max_nodes` those of each request; with 0 of either it only commits, and every draft is empty: Reason.NOT_ASKED.
+        As a mapping `max_nodes` says it request by request; those that it leaves out want none.
         Both are upper limits where the drafter paces the steps; what it goes by are StepOptions.
         """
         until = self._until()
-        wish = Wish(max_nodes, budget, min_survival, load_of(load))
+        most, nodes = wanted_nodes(max_nodes, commits)
+        wish = Wish(most, budget, min_survival, load_of(load))
         mirrors = [request.mirror for request in commits]
         verified_of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
         if True in [mirror.closed for mirror in mirrors]:
-            return self._step_open_ones(commits, wish, verified, until)
-        rows = Rows(mirrors, list(commits.values()), verified_of_rows)
+            return self._step_open_ones(commits, wish, max_nodes, verified, until)
+        rows = Rows(mirrors, list(commits.values()), verified_of_rows, nodes)
         return drafts_of(commits, self._line.ask(rows, wish, until))
 
     def _step_open_ones(
         self,
         commits: Mapping[Request, Sequence[int]],
         wish: Wish,
+        max_nodes: int | Mapping[Request, int],
         verified: Mapping[Request, Verified] | None,
         until: float,
     ) -> dict[Request, Draft]:
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        drafts = drafts_of(still_open, self._line.ask(_rows(still_open, verified), wish, until))
+        rows = _rows(still_open, verified, max_nodes)
+        drafts = drafts_of(still_open, self._line.ask(rows, wish, until))
         closed = [request for request in commits if request not in still_open]
         with self._line.guard:
             drafts.update(drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED)))
@@ -194,10 +198,15 @@ class ChannelClient(Closing):
         return time.monotonic() + (self.deadline if deadline is None else checked_deadline(deadline))
 
 
-def _rows(commits: Mapping[Request, Sequence[int]], verified: Mapping[Request, Verified] | None) -> Rows:
+def _rows(
+    commits: Mapping[Request, Sequence[int]],
+    verified: Mapping[Request, Verified] | None,
+    max_nodes: int | Mapping[Request, int] = 0,
+) -> Rows:
     mirrors = [request.mirror for request in commits]
     of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
-    return Rows(mirrors, list(commits.values()), of_rows)
+    _, nodes = wanted_nodes(max_nodes, commits)
+    return Rows(mirrors, list(commits.values()), of_rows, nodes)
 
 
 class Client(ChannelClient):

@@ -24,6 +24,10 @@ def whole(name: str, value: SupportsIndex) -> int:
         raise ValueError(f"{name} is {value!r}; give a whole number") from None
 
 
+def u16_column(values: Iterable[int]) -> bytes:
+    return array("H", values).tobytes()
+
+
 def u32_column(values: Iterable[int]) -> bytes:
     return array("I", values).tobytes()
 

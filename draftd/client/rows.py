@@ -1,12 +1,13 @@
 """The commit columns of one step: one row per request."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
-from draftd.client.columns import token_column, u32_column, whole
+from draftd.client.columns import token_column, u16_column, u32_column, whole
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
@@ -26,7 +27,7 @@ Verified = int | Sequence[bool] | None
 class Wish:
     """What is wanted next; of 0 nodes or with a budget of 0, nothing. Raises ValueError for a wish nobody can have."""
 
-    max_nodes: int  # of each request
+    max_nodes: int  # of each request; rows may want less
     budget: int | None = None  # of all requests together; None: whatever max_nodes allows
     min_survival: float = 0.0
     load: Load | None = None  # what the step says of its cost
@@ -34,9 +35,7 @@ class Wish:
 
     def __post_init__(self) -> None:
         # Engines compute budgets with numpy: its integers are made Python's.
-        object.__setattr__(self, "max_nodes", whole("max_nodes", self.max_nodes))
-        if not 0 <= self.max_nodes <= MOST_NODES:
-            raise ValueError(f"{self.max_nodes} nodes of one request were asked for; ask for 0 to {MOST_NODES}")
+        object.__setattr__(self, "max_nodes", _nodes(self.max_nodes))
         if self.budget is not None:
             object.__setattr__(self, "budget", whole("budget", self.budget))
             if not 0 <= self.budget < 2**32:
@@ -85,6 +84,24 @@ class Wish:
         return replace(self, load=(self.load or Load()).beside(tokens, is_first=is_first))
 
 
+def wanted_nodes(max_nodes: int | Mapping[Any, int], requests: Iterable[object]) -> tuple[int, list[int] | None]:
+    """The most of any request, and those of each where there is a mapping: what it does not name wants none.
+
+    Raises ValueError for what is no number of nodes.
+    """
+    if not isinstance(max_nodes, Mapping):
+        return max_nodes, None
+    nodes = [_nodes(max_nodes.get(request, 0)) for request in requests]
+    return max(nodes, default=0), nodes
+
+
+def _nodes(number: int) -> int:
+    number = whole("max_nodes", number)
+    if not 0 <= number <= MOST_NODES:
+        raise ValueError(f"{number} nodes of one request were asked for; ask for 0 to {MOST_NODES}")
+    return number
+
+
 class RowColumns:
     """Handle and epoch columns, kept from step to step: engines step the same requests again and again."""
 
@@ -113,17 +130,19 @@ class Rows:
     Raises ValueError for tokens that are no row of integers, before anything has changed.
     """
 
-    __slots__ = ("column", "mirrors", "tokens", "verified")
+    __slots__ = ("column", "mirrors", "nodes", "tokens", "verified")
 
     def __init__(
         self,
         mirrors: list[Mirror],
         tokens: Sequence[Sequence[int]],
         verified: Sequence[Verified] | None = None,
+        nodes: Sequence[int] | None = None,
     ) -> None:
         self.mirrors = mirrors
         self.tokens = tokens
         self.verified = verified  # None: every node of every row
+        self.nodes = nodes  # wanted by each row; None: as many as the step's wish says
         flat: list[int] = []
         for row in tokens:
             try:
@@ -140,7 +159,7 @@ class Rows:
 
     def without_tokens(self) -> "Rows":
         """The same requests, of which everything is told: they only ask for drafts."""
-        return Rows(self.mirrors, [()] * len(self.mirrors))
+        return Rows(self.mirrors, [()] * len(self.mirrors), nodes=self.nodes)
 
     def parts(self, limits: Limits) -> list["Rows"]:
         """Cut so that a frame takes each part; a row that is too long for any frame is a part of its own."""
@@ -158,7 +177,8 @@ class Rows:
 
     def _slice(self, start: int, end: int) -> "Rows":
         verified = self.verified[start:end] if self.verified is not None else None
-        return Rows(self.mirrors[start:end], self.tokens[start:end], verified)
+        nodes = self.nodes[start:end] if self.nodes is not None else None
+        return Rows(self.mirrors[start:end], self.tokens[start:end], verified, nodes)
 
 
 def _bitmap_bytes(verified: Verified) -> int:
@@ -175,7 +195,10 @@ def fill_commit(commit: VerifyCommit, rows: Rows, starts: list[int], max_nodes: 
     if 0 in lengths:  # such a row verified nothing: it only asks for a draft
         bases = [base if length else NO_TAIL for base, length in zip(bases, lengths, strict=True)]
     commit.tail_base = u32_column(bases)
-    commit.max_nodes = max_nodes.to_bytes(2, "little") * len(starts)
+    if rows.nodes is None:
+        commit.max_nodes = max_nodes.to_bytes(2, "little") * len(starts)
+    else:
+        commit.max_nodes = u16_column(min(nodes, max_nodes) for nodes in rows.nodes)
     if rows.verified is None:
         commit.verified = ALL_VERIFIED.to_bytes(4, "little", signed=True) * len(starts)
     else:

@@ -28,6 +28,7 @@ class Batch:
         self.max_model_len = LONGEST
         self.requests: dict[str, CachedRequestState] = {}
         self.input_batch = SimpleNamespace(req_ids=[], spec_token_ids=[])
+        self.query_start_loc = SimpleNamespace(np=np.zeros(9, np.int32))
         client = LocalClient(engine, vocabulary_size=100)
         self.asking = Asking(self, client, adapter_settings(**settings), most_tokens=3)
 
@@ -47,8 +48,14 @@ class Batch:
             lora_request=LoRARequest(lora, 1, "/adapters/x") if lora else None,
         )
 
-    def step(self, sampled: dict[str, list[int]], scheduled: dict[str, list[int]] | None = None) -> list[list[int]]:
-        """The batch holds the requests of `sampled`, which emitted these tokens, by help of the drafts `scheduled`."""
+    def step(
+        self,
+        sampled: dict[str, list[int]],
+        scheduled: dict[str, list[int]] | None = None,
+        prefilled: dict[str, int] | None = None,
+    ) -> list[list[int]]:
+        """The batch holds the requests of `sampled`, which emitted these tokens, by help of the drafts `scheduled`;
+        `prefilled`: tokens of prompts that were in it."""
         texts = np.full((len(sampled), LONGEST), 77, np.int32)  # rows hold what stood there before
         lengths = np.zeros(len(sampled), np.int32)
         for row, (name, tokens) in enumerate(sampled.items()):
@@ -59,6 +66,8 @@ class Batch:
                 texts[row, place] = state.get_token_id(place)
         self.input_batch.req_ids = list(sampled)
         self.input_batch.spec_token_ids = [(scheduled or {}).get(name, []) for name in sampled]
+        counts = [(prefilled or {}).get(name, 1 + len((scheduled or {}).get(name, []))) for name in sampled]
+        self.query_start_loc.np[1 : 1 + len(counts)] = np.cumsum(counts)
         return self.asking.drafts(list(sampled.values()), lengths, texts)
 
 
@@ -70,6 +79,15 @@ def batch(engine: Engine) -> Batch:
 def only_sync(frames: list[Frame]) -> DraftSync:
     (sync,) = [sync for frame in frames for sync in frame.step.sync]
     return sync
+
+
+def test_what_of_a_prompt_was_in_a_step_is_told_as_the_guess_for_the_next(batch: Batch, frames: list[Frame]) -> None:
+    for name in ("early", "ready", "late"):
+        batch.add(name)
+    batch.step({"early": [], "ready": [4], "late": []}, prefilled={"early": 500, "ready": 8, "late": 12})
+    assert frames[-1].step.other_tokens == 512
+    batch.step({"early": [4], "ready": [5]}, prefilled={"early": 500})
+    assert frames[-1].step.other_tokens == 0
 
 
 def test_rows_whose_prompt_is_not_through_get_no_draft_and_are_not_told_of(batch: Batch, frames: list[Frame]) -> None:

@@ -1,5 +1,7 @@
 """What an engine states each step, as one message to a real engine of drafts in the same process."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -64,9 +66,10 @@ def test_what_does_not_go_on_from_the_known_text_opens_again(
     assert (sync.epoch, sync.shape, len(sync.prompt)) == (2, Shape.SHAPE_CHAIN, 4 * prompt_length)
 
 
-def test_each_row_gets_no_more_nodes_than_it_wants(requests: EngineRequests) -> None:
+def test_each_row_gets_no_more_nodes_than_it_wants(requests: EngineRequests, frames: list[Frame]) -> None:
     drafts = requests.step([row(PROMPT, name, max_nodes=most) for name, most in [("a", 0), ("b", 1), ("c", 3)]])
     assert [draft.tokens.tolist() for draft in drafts] == [[], [4], [4, 5, 1]]
+    assert np.frombuffer(frames[-1].step.commit.max_nodes, "<u2").tolist() == [0, 1, 3], "nothing is drafted to be cut"
     (draft,) = requests.step([row([*PROMPT, 4], "a", max_nodes=0)])
     assert len(draft) == 0
 
@@ -108,9 +111,15 @@ def vars_of(requests: EngineRequests) -> tuple[int, int, int, int]:
     return figures.steps, figures.drafted, figures.verified, figures.accepted
 
 
-def test_a_draft_that_was_cut_counts_for_the_drafter_as_far_as_it_was_used(
-    requests: EngineRequests, frames: list[Frame]
-) -> None:
+class GenerousClient(LocalClient):
+    """Of a drafter that gives every row as much as the one that wants most."""
+
+    def step(self, commits: Any, budget: Any = None, max_nodes: Any = 0, **said: Any) -> Any:
+        return super().step(commits, budget, max(max_nodes.values()), **said)
+
+
+def test_a_draft_that_was_cut_counts_for_the_drafter_as_far_as_it_was_used(engine: Engine, frames: list[Frame]) -> None:
+    requests = EngineRequests(GenerousClient(engine, vocabulary_size=100))
     requests.step([row(PROMPT, "cut", max_nodes=1), row(PROMPT, "whole")])
     requests.step([row([*PROMPT, 4], "cut"), row([*PROMPT, 4], "whole")])
     assert np.frombuffer(frames[-1].step.commit.verified, "<i4").tolist() == [1, ALL_VERIFIED]

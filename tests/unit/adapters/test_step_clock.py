@@ -78,3 +78,36 @@ def test_a_step_with_other_work_is_not_timed(requests: EngineRequests, frames: l
     requests.step_clock.forget()
     requests.step([row("a", [4])])
     assert told(frames) == (0, 0)
+
+
+def test_a_pause_of_the_engine_is_no_step(requests: EngineRequests, frames: list[Frame], clock: Clock) -> None:
+    requests.step([row("a", [])])
+    clock.now += 72 * 60  # more than a message can say
+    (draft,) = requests.step([row("a", [4])])
+    assert len(draft) == 3
+    assert told(frames) == (0, 0)
+
+
+def test_a_refused_request_is_a_token_of_each_step_and_its_coming_and_going_are_noticed(
+    requests: EngineRequests, frames: list[Frame], clock: Clock
+) -> None:
+    def refused(new: list[int]) -> EngineRow:
+        return row("refused", new)._replace(options=OpenOptions(adapter="\ud800"))
+
+    requests.step([row("a", [])])
+    clock.now += 0.004
+    requests.step([row("a", [4]), refused([])])
+    assert told(frames) == (0, 0), "its prefill was in it"
+    clock.now += 0.004
+    requests.step([row("a", [4, 5], verified=1), refused([4])])
+    assert told(frames) == (4000, 1 + 1 + 1)
+    assert frames[-1].step.other_tokens == 1
+    requests.keep({"a"})
+    requests.step([row("a", [4, 5, 1])])
+    assert told(frames) == (0, 0), "whether it was in it nobody says"
+    assert frames[-1].step.other_tokens == 0
+
+
+def test_other_tokens_are_told(requests: EngineRequests, frames: list[Frame]) -> None:
+    requests.step([row("a", [])], other_tokens=512)
+    assert frames[-1].step.other_tokens == 512

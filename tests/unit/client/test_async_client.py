@@ -109,3 +109,10 @@ async def test_an_engine_that_does_not_wait_gets_what_came_before(endpoint: str)
         draft = (await client.step_ahead({request: [5]}, max_nodes=3))[request]
         assert (draft.tokens.tolist(), draft.base) == ([6, 7], len(TEXT) + 2)
     assert (await client.step_ahead({request: []}))[request].reason == Reason.CLOSED
+
+
+async def test_each_request_may_want_another_number_of_nodes(endpoint: str) -> None:
+    async with AsyncClient(endpoint, deadline=PATIENT) as client:
+        first, second, third = [await client.open(name, TEXT, wait=True, shape="chain") for name in "abc"]
+        drafts = await client.step({first: [], second: [], third: []}, max_nodes={first: 1, second: 3})
+    assert [len(draft) for draft in drafts.values()] == [1, 3, 0]

@@ -121,11 +121,12 @@ def test_an_opening_posted_before_the_limits_are_known_is_told_again(talk: Conve
 def test_parts_are_as_long_as_the_limits_allow_and_hold_every_row_once(rows: int) -> None:
     mirrors = [Mirror(DraftSync(request=number)) for number in range(12)]
     tokens = [[number] * number for number in range(12)]
-    whole = Rows(mirrors, tokens, verified=[[True] * number for number in range(12)])
+    whole = Rows(mirrors, tokens, verified=[[True] * number for number in range(12)], nodes=range(12))
     limits = Limits(frame_bytes=4096 + 5 * ROW_BYTES, rows=rows)
     parts = whole.parts(limits)
     assert [mirror for part in parts for mirror in part.mirrors] == mirrors
     assert [list(row) for part in parts for row in part.tokens] == tokens
+    assert [nodes for part in parts for nodes in part.without_tokens().nodes or ()] == list(range(12))
     assert b"".join(part.column for part in parts) == whole.column
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         assert len(part.mirrors) <= rows

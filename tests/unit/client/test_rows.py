@@ -1,10 +1,11 @@
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from draftd.client.mirror import Mirror
-from draftd.client.rows import Rows, Verified, Wish, fill_commit, verified_rows
+from draftd.client.rows import Rows, Verified, Wish, fill_commit, verified_rows, wanted_nodes
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, DraftSync, VerifyCommit
 
 
@@ -90,3 +91,15 @@ def test_numbers_and_flags_may_come_from_numpy() -> None:
     assert commit.bitmap == bytes([1, 0])
     with pytest.raises(ValueError, match="verified is -1"):
         verified_rows([], [np.int64(-1)])  # type: ignore[list-item]
+
+
+def test_nodes_may_be_wanted_row_by_row() -> None:
+    assert wanted_nodes(7, "ab") == (7, None)
+    assert wanted_nodes({"a": 2, "b": np.int64(5)}, "abc") == (5, [2, 5, 0])
+    assert wanted_nodes({}, "") == (0, [])
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**16, 1.5])
+def test_what_is_no_number_of_nodes_of_a_row_is_an_error(wrong: int) -> None:
+    with pytest.raises(ValueError, match=re.escape(str(wrong))):
+        wanted_nodes({"a": 2, "b": wrong}, "ab")
