@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from draftd.client import Reason
 from draftd.client.columns import u32_column
 from draftd.client.draft import Draft, Tails
+from draftd.client.limits import Limits
 from draftd.client.local import LocalClient
 from draftd.client.mirror import Mirror
 from draftd.client.rows import Wish, verified_rows
@@ -264,6 +265,16 @@ def test_what_is_left_keeps_to_the_budget_of_the_step(engine: Engine) -> None:
     client.step_ahead({request: [4] for request in requests}, max_nodes=6)
     drafts = client.step_ahead({request: [5] for request in requests}, budget=1, max_nodes=6)
     assert sorted(draft.reason for draft in drafts.values()) == [Reason.NOT_EMPTY, *[Reason.BUDGET_SPENT] * 3]
+
+
+def test_the_parts_of_a_step_ahead_ask_for_no_more_than_its_budget(engine: Engine, frames: list[Frame]) -> None:
+    client = LocalClient(engine)
+    requests = [client.open(f"r{row}", PROMPT, wait=True, shape="chain") for row in range(7)]
+    client._core._under_way.limits = Limits(rows=2)
+    frames.clear()
+    client.step_ahead(dict.fromkeys(requests, ()), budget=4, max_nodes=6)
+    assert [frame.step.budget for frame in frames] == [2, 1, 1, 0]
+    assert [np.frombuffer(frame.step.commit.max_nodes, "<u2").max() for frame in frames] == [6, 6, 6, 0]
 
 
 def test_nodes_below_the_survival_that_the_step_wants_are_left_out(engine: Engine) -> None:
