@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -17,6 +18,12 @@ namespace draftd::bindings {
 
 inline void require(bool holds, const std::string& what) {
   if (!holds) throw std::invalid_argument(what);
+}
+
+// For checks of every entry: `what()` makes up the message, only where it is needed.
+template <std::invocable What>
+void require(bool holds, const What& what) {
+  if (!holds) throw std::invalid_argument(what());
 }
 
 // Anything that converts safely to a contiguous int32 array.

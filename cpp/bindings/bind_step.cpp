@@ -21,18 +21,22 @@ void require_ends(std::span<const std::uint32_t> ends, std::size_t values, const
   std::uint32_t before = 0;
   for (std::size_t row = 0; row < ends.size(); ++row) {
     require(ends[row] >= before,
-            std::string("column ") + name + ": row " + std::to_string(row) + " ends before it begins");
+            [&] { return std::string("column ") + name + ": row " + std::to_string(row) + " ends before it begins"; });
     before = ends[row];
   }
-  require(before == values, std::string("column ") + name + " ends at " + std::to_string(before) + " of " +
-                                std::to_string(values) + " values");
+  require(before == values, [&] {
+    return std::string("column ") + name + " ends at " + std::to_string(before) + " of " + std::to_string(values) +
+           " values";
+  });
 }
 
 void require_fitting(const StepColumns& step) {
   const std::size_t rows = step.request.size();
   const auto of_rows = [&](std::size_t entries, const char* name) {
-    require(entries == rows, std::string("column ") + name + " has " + std::to_string(entries) + " entries for " +
-                                 std::to_string(rows) + " rows");
+    require(entries == rows, [&] {
+      return std::string("column ") + name + " has " + std::to_string(entries) + " entries for " +
+             std::to_string(rows) + " rows";
+    });
   };
   of_rows(step.epoch.size(), "epoch");
   of_rows(step.start.size(), "start");
@@ -44,27 +48,33 @@ void require_fitting(const StepColumns& step) {
   if (!step.bitmap_end.empty()) of_rows(step.bitmap_end.size(), "bitmap_end");
   require_ends(step.bitmap_end, step.bitmap.size(), "bitmap_end");
   for (std::size_t row = 0; row < rows; ++row) {
-    require(step.verified[row] >= Verified::kBitmap,
-            "column verified: row " + std::to_string(row) + " has " + std::to_string(step.verified[row]));
+    require(step.verified[row] >= Verified::kBitmap, [&] {
+      return "column verified: row " + std::to_string(row) + " has " + std::to_string(step.verified[row]);
+    });
   }
 }
 
 void require_cost(const StepCost& cost) {
   require(!cost.tokens.empty(), "cost: a table without entries");
-  require(cost.tokens.size() == cost.micros.size(), "cost: " + std::to_string(cost.tokens.size()) + " tokens for " +
-                                                        std::to_string(cost.micros.size()) + " micros");
+  require(cost.tokens.size() == cost.micros.size(), [&] {
+    return "cost: " + std::to_string(cost.tokens.size()) + " tokens for " + std::to_string(cost.micros.size()) +
+           " micros";
+  });
   for (std::size_t i = 0; i < cost.tokens.size(); ++i) {
-    const auto entry = [&](const char* what) { return "cost: entry " + std::to_string(i) + what; };
+    const auto require_of_entry = [i](bool holds, const char* what) {
+      require(holds, [&] { return "cost: entry " + std::to_string(i) + what; });
+    };
     const std::uint32_t tokens = cost.tokens[i];
     const float micros = cost.micros[i];
-    require(tokens > (i == 0 ? 0 : cost.tokens[i - 1]), entry(" has no more tokens than the one before"));
-    require(std::isfinite(micros) && micros > 0.0F, entry(" takes no time, or forever"));
-    require(i == 0 || micros >= cost.micros[i - 1], entry(" takes less time than the one before"));
+    require_of_entry(tokens > (i == 0 ? 0 : cost.tokens[i - 1]), " has no more tokens than the one before");
+    require_of_entry(std::isfinite(micros) && micros > 0.0F, " takes no time, or forever");
+    require_of_entry(i == 0 || micros >= cost.micros[i - 1], " takes less time than the one before");
   }
   require(std::isfinite(cost.drafting_micros) && cost.drafting_micros >= 0.0,
-          "cost: drafting_micros is " + std::to_string(cost.drafting_micros));
+          [&] { return "cost: drafting_micros is " + std::to_string(cost.drafting_micros); });
   for (std::size_t i = 1; i < cost.widths.size(); ++i) {
-    require(cost.widths[i] > cost.widths[i - 1], "widths: entry " + std::to_string(i) + " is not above the one before");
+    require(cost.widths[i] > cost.widths[i - 1],
+            [&] { return "widths: entry " + std::to_string(i) + " is not above the one before"; });
   }
 }
 

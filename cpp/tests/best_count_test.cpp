@@ -144,6 +144,18 @@ BOOST_AUTO_TEST_CASE(widths_count_the_padding_of_every_row) {
   BOOST_CHECK_EQUAL(stops.size(), 1);  // two nodes each would be four
 }
 
+BOOST_AUTO_TEST_CASE(no_width_is_weighed_beyond_the_first_that_has_room_for_the_longest_row) {
+  const Table table{{100}, {100.0F}};
+  StepCost cost = table.of(2);
+  constexpr std::array<std::uint16_t, 4> kWidths{1, 3, 5, 7};
+  cost.widths = kWidths;
+  constexpr std::array<std::uint32_t, 2> kNodes{4, 1};
+  std::vector<Stop> stops;
+  find_width_stops(cost, kNodes, 100, stops);
+  BOOST_REQUIRE_EQUAL(stops.size(), 3);
+  BOOST_CHECK_EQUAL(stops.back().count, 5);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace draftd::testing

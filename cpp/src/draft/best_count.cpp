@@ -36,12 +36,14 @@ void find_stops(const StepCost& cost, std::uint32_t most, std::vector<Stop>& sto
 void find_width_stops(const StepCost& cost, std::span<const std::uint32_t> row_nodes, std::uint32_t most,
                       std::vector<Stop>& stops) {
   stops.clear();
+  const std::uint32_t longest = row_nodes.empty() ? 0 : *std::ranges::max_element(row_nodes);
   for (const std::uint16_t width : cost.widths) {
     std::uint64_t nodes = 0;
     for (const std::uint32_t own : row_nodes) nodes += std::min<std::uint32_t>(own, width);
     const auto micros = micros_of(cost, plain_tokens(cost) + std::uint64_t{cost.rows} * width);
     if (!micros || nodes > most) return;
     stops.push_back({width, *micros + cost.drafting_micros});
+    if (width >= longest) return;  // what is wider is padding alone
   }
 }
 
