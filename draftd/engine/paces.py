@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from draftd import native
 from draftd.config import PacingSettings
+from draftd.engine.outcomes import Outcomes
 from draftd.pacing.cost_table import MOST_SIZES, CostTable
 from draftd.pacing.pacer import Belief, Pacer
 from draftd.pacing.schedule import Schedule
@@ -25,7 +26,8 @@ class StepPace(NamedTuple):
     """What a step's nodes are subject to beside the limits that verifier and requests state themselves."""
 
     pacing: Pacing
-    max_nodes: bytes  # u16[n]
+    max_nodes: bytes | None = None
+    """u16[n], in place of the commit's."""
     cost: native.StepCost | None = None
     why_none: Reason | None = None
     """Of rows that want nodes where `max_nodes` has none for them."""
@@ -37,10 +39,13 @@ class VerifierPacer:
     def __init__(self, pacer: Pacer, pacing: Pacing) -> None:
         self._pacer = pacer
         self._pacing = pacing
+        self._outcomes = Outcomes()
+        self._cost: tuple[CostTable, tuple[int, bytes], native.StepCost] | None = None  # of the last step
         self._lock = threading.Lock()
 
     def pace(self, batch: StepBatch) -> StepPace:
-        """Of this step. Raises ValueError for a cost table or widths that are none; then nothing has changed."""
+        """Of this step, whose commit's columns fit together. Raises ValueError for a cost table or widths that are
+        none; then nothing has changed."""
         commit = batch.commit
         if batch.widths:
             _ascending("widths", np.frombuffer(_whole("widths", batch.widths, 2), "<u2"))
@@ -49,18 +54,28 @@ class VerifierPacer:
             if stated is not None:
                 self._pacer.state(stated)
             pace = self._pacer.pace(len(commit.request) // 4, batch.other_tokens)
+            cost = None if pace.cost is None else self._step_cost(pace.cost, batch)
         if pace.most_nodes is None:
-            return StepPace(self._pacing, commit.max_nodes, _step_cost(pace.cost, batch))
+            return StepPace(self._pacing, cost=cost)
         limited = np.minimum(np.frombuffer(commit.max_nodes, "<u2"), pace.most_nodes).astype("<u2")
         return StepPace(self._pacing, limited.tobytes(), why_none=None if pace.most_nodes else Reason.NOT_WORTH_IT)
 
-    def learn(self, batch: StepBatch, tails: native.Tails) -> None:
+    def _step_cost(self, table: CostTable, batch: StepBatch) -> native.StepCost:
+        """The same one while nothing changes: it takes longer to check than to use."""
+        beside = (batch.other_tokens, batch.widths)
+        if self._cost is None or self._cost[0] is not table or self._cost[1] != beside:
+            cost = native.StepCost(*table.columns(), table.drafting_micros, *beside)
+            self._cost = (table, beside, cost)
+        return self._cost[2]
+
+    def learn(self, batch: StepBatch, tails: native.Tails, *, shed: bool) -> None:
         """What the step said of the one before."""
         with self._lock:
             if batch.step_micros and batch.step_width:
                 self._pacer.measured(batch.step_width, batch.step_micros)
-            if self._pacing == Pacing.SCHEDULE and batch.commit.tokens:
-                self._pacer.verified(np.maximum(np.frombuffer(tails.accepted, "<i2"), 0).tolist())
+            if self._pacing == Pacing.SCHEDULE:
+                accepted = self._outcomes.of_step(batch, tails, shed=shed)
+                self._pacer.verified(len(batch.commit.request) // 4, accepted)
 
     def belief(self) -> Belief:
         with self._lock:
@@ -99,13 +114,6 @@ def _stated(message: Hello | StepBatch) -> CostTable | None:
         return CostTable.of_message(message.cost)
     except ValueError as error:
         raise ValueError(f"cost: {error}") from None
-
-
-def _step_cost(table: CostTable | None, batch: StepBatch) -> native.StepCost | None:
-    if table is None:
-        return None
-    tokens, micros = table.columns
-    return native.StepCost(tokens, micros, table.drafting_micros, batch.other_tokens, batch.widths)
 
 
 def _whole(name: str, column: bytes, entry: int) -> bytes:

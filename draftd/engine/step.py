@@ -144,8 +144,10 @@ class Engine(Histories):
         sender = batch.verifier
         verifier = self._sender(batch, now)
         check_batch(batch, self._settings.max_rows)
+        columns = step_columns(batch.commit, batch.commit.max_nodes)  # first: a pace remembers what the step states
         pace = self._pace(verifier, batch, shed)
-        columns = step_columns(batch.commit, pace.max_nodes)
+        if pace.max_nodes is not None:
+            columns = step_columns(batch.commit, pace.max_nodes)
         errors: list[RowError] = []
 
         if batch.close.request:
@@ -163,7 +165,7 @@ class Engine(Histories):
         seconds = time.perf_counter() - began
 
         if verifier.pacer is not None:
-            verifier.pacer.learn(batch, tails)
+            verifier.pacer.learn(batch, tails, shed=shed)
         if batch.commit.max_nodes.strip(b"\0") and not shed:  # drafts were asked for
             self._counters.drafted(pace.pacing, len(tails.source), seconds)
         if tails.status.strip(b"\0"):  # any(), but thirty times faster
@@ -191,11 +193,10 @@ class Engine(Histories):
 
     def _pace(self, verifier: Verifier, batch: StepBatch, shed: bool) -> StepPace:
         """Raises Rejected for a cost table or widths that are none."""
-        max_nodes = batch.commit.max_nodes
         if shed:
-            return StepPace(Pacing.AS_ASKED, bytes(len(max_nodes)), why_none=Reason.SHED)
+            return StepPace(Pacing.AS_ASKED, bytes(len(batch.commit.max_nodes)), why_none=Reason.SHED)
         if verifier.pacer is None:
-            return StepPace(Pacing.AS_ASKED, max_nodes)
+            return StepPace(Pacing.AS_ASKED)
         try:
             return verifier.pacer.pace(batch)
         except ValueError as error:

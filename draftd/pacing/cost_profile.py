@@ -67,7 +67,7 @@ class CostProfile:
         """What is believed now. `plain`: tokens of the next step without drafts."""
         if self._table is None:
             self._table = self._believed()
-        return self._table or CostTable((max(FIRST_WIDTH, plain + plain // 4),), (1.0,))
+        return self._table or CostTable((min(max(FIRST_WIDTH, plain + plain // 4), 2**32 - 1),), (1.0,))
 
     def known(self) -> dict[int, float]:
         """Microseconds of the sizes that are known."""

@@ -58,10 +58,10 @@ class Pacer:
             return Pace(most_nodes=self._schedule.nodes(rows))
         return Pace(cost=self._stated or self._profile.table(rows + other_tokens))
 
-    def verified(self, accepted: Sequence[int]) -> None:
-        """How many nodes each request of a step accepted; 0 of one that verified none."""
+    def verified(self, rows: int, accepted: Sequence[int]) -> None:
+        """How many nodes the requests of a step of so many accepted, as far as it says something of drafts."""
         if self._schedule is not None:
-            self._schedule.observe(len(accepted), accepted)
+            self._schedule.observe(rows, accepted)
 
     def belief(self) -> Belief:
         return Belief(

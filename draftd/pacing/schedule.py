@@ -37,9 +37,10 @@ class Schedule:
         return self._slots[self.slot_of(batch)].steps
 
     def observe(self, batch: int, accepted: Sequence[int]) -> None:
-        """A batch has been verified: how many nodes each request accepted, 0 where there was no draft.
+        """A batch has been verified: how many nodes its requests accepted, 0 where a draft was wanted and had none.
 
-        Batches without drafts count, too: a slot that is off goes by them.
+        Batches without drafts count, too: a slot that is off goes by them. None of requests that wanted no draft, and
+        of batches of such requests alone.
         """
         self._slots[self.slot_of(batch)].observe(accepted)
 

@@ -44,6 +44,8 @@ class Slot:
     """Above 0: a draft that did not just grow is at most this many times the average, rounded up."""
 
 
+MOST_STEPS = 2**16 - 1  # a step asks for nodes in 16 bits
+
 ScheduleTable = Mapping[int, Slot]
 """Slots by the batch size they begin at."""
 
@@ -72,7 +74,11 @@ def read_table(path: Path) -> ScheduleTable:
 def _table(content: Any, where: str) -> ScheduleTable:
     if not isinstance(content, dict) or not any(map(_is_batch_size, content)):
         raise ValueError(f'{where}: should be an object with a slot, such as {{"1": {{"candidate_steps": [1, 3]}}}}')
-    of_slots = {int(key): options for key, options in content.items() if _is_batch_size(key)}
+    of_slots: dict[int, Any] = {}
+    for key in filter(_is_batch_size, content):
+        if int(key) in of_slots:
+            raise ValueError(f'{where}: slot "{key}" is there twice, as {int(key)}; keep one')
+        of_slots[int(key)] = content[key]
     for_all = {key: value for key, value in content.items() if not _is_batch_size(key)}
     strategy = for_all.pop("strategy", "ema")
     if strategy != "ema":
@@ -101,8 +107,8 @@ def _value(key: str, value: Any, known: Iterable[str], where: str) -> Any:
     if key not in known:
         raise ValueError(f"{where}: {key} is unknown; the nearest is {nearest(key, known)}")
     if key == "candidate_steps":
-        if not isinstance(value, list) or not value or not all(_is_whole(step) and step >= 0 for step in value):
-            raise ValueError(f"{said}, not a list of whole numbers from 0 on")
+        if not isinstance(value, list) or not value or not all(map(_is_length, value)):
+            raise ValueError(f"{said}, not a list of whole numbers from 0 to {MOST_STEPS}")
         return tuple(sorted(set(value)))
     if key in _WHOLE_NUMBERS:
         if not _is_whole(value) or value < _WHOLE_NUMBERS[key]:
@@ -119,3 +125,7 @@ def _value(key: str, value: Any, known: Iterable[str], where: str) -> Any:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_length(value: Any) -> bool:
+    return _is_whole(value) and 0 <= value <= MOST_STEPS

@@ -1,5 +1,6 @@
 """A simulated engine: an H100's roofline, requests of differing ease, and a core that drafts what pays."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +12,7 @@ from draftd.pacing.cost_profile import CostProfile
 from draftd.pacing.cost_table import CostTable
 
 GRAPHS = (1, 2, 4, 8, 16, 32, 64, *range(96, 4097, 32))
-FLOOR = 0.02  # nodes less likely to be accepted are not drafted, whatever a step costs
+FLOOR = 0.002  # nodes less likely to be accepted are not drafted, whatever a step costs
 MOST_NODES = 64  # of one request
 
 Cost = Callable[[int], float]  # microseconds of a step, by its tokens
@@ -56,10 +57,16 @@ class Engine:
         return found
 
 
+def micros_of(table: CostTable, tokens: int) -> float:
+    """Of a step of so many tokens; beyond the last entry in proportion."""
+    entry = bisect_left(table.tokens, tokens)
+    return table.micros[entry] if entry < len(table.tokens) else table.micros[-1] * tokens / table.tokens[-1]
+
+
 def best_nodes(rows: int, survival: NDArray[np.float64], table: CostTable) -> int:
     """As the core decides: the number of nodes with the most tokens a microsecond."""
     emitted = rows + np.concatenate([[0.0], np.cumsum(survival)])
-    best, nodes = rows / table.micros_of(rows), 0
+    best, nodes = rows / micros_of(table, rows), 0
     for tokens, micros in zip(table.tokens, table.micros, strict=True):
         filled = min(tokens - rows, len(survival))
         if filled > 0 and emitted[filled] / micros > best:

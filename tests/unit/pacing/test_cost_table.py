@@ -1,5 +1,6 @@
 """Cost tables: what is none, and what one says."""
 
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,8 @@ NOT_FINITE = [float("nan"), float("inf")]
         ((1, 4, 2), (1.0, 2.0, 3.0), "entry 2: tokens is 2 after 4; tokens ascend"),
         ((1, 2), (2.0, 1.0), "entry 1: micros is 1.0 after 2.0; a longer step never costs less"),
         ((1, 2), (0.0, 1.0), "entry 0: micros is 0.0"),
+        ((1, 2), (1e-50, 1.0), "entry 0: micros is 0.0"),  # in 32 bits
+        ((1, 2), (1.0, 1.001e12), "entry 1: micros is 100"),
         ((1, 2), (-1.0, 1.0), "entry 0: micros is -1.0"),
         ((1, 2), (1.0, "2"), "entry 1: micros is '2'"),
         *(((1, 2), (1.0, number), f"entry 1: micros is {number}") for number in NOT_FINITE),
@@ -40,9 +43,21 @@ def test_drafting_costs_nothing_or_something(drafting: float) -> None:
         CostTable((1,), (1.0,), drafting)
 
 
-def test_a_step_costs_what_the_next_entry_says_and_beyond_the_last_its_share() -> None:
-    table = CostTable((8, 64), (100.0, 160.0))
-    assert [table.micros_of(tokens) for tokens in (1, 8, 9, 64, 128)] == [100, 100, 160, 160, 320]
+def test_times_are_as_the_wire_has_them() -> None:
+    table = CostTable((1, 2), (0.1, 0.3), 0.7)
+    assert [*table.micros, table.drafting_micros] == [np.float32(0.1), np.float32(0.3), np.float32(0.7)]
+
+
+def test_a_table_takes_no_more_than_its_columns() -> None:
+    sizes = range(1, MOST_SIZES + 1)
+    message = CostTable(sizes, [float(size) for size in sizes]).message()
+    tracemalloc.start()
+    try:
+        table = CostTable.of_message(message)
+        assert tracemalloc.get_traced_memory()[0] < 40_000
+    finally:
+        tracemalloc.stop()
+    assert table.tokens[-1] == MOST_SIZES
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
