@@ -13,6 +13,7 @@ from draftd.observe.cpus import cpu_count
 from draftd.wire.ring import GREETING, ring_path
 
 LONGEST_ANSWER = 1 << 30  # bytes; memory is taken as they come
+GREETING_SECONDS = 1.0  # a drafter that takes the connection greets within; if not, ZMQ is tried
 LINGER_SECONDS = 0.1  # at the close, for what was sent before it
 
 
@@ -28,6 +29,7 @@ class RingChannel:
         self._path = str(ring_path(endpoint))
         self._spins = cpu_count() > 1
         self._knocked: socket.socket | None = None  # connected, and not greeted yet
+        self._greeted_until = 0.0  # so long a greeting is waited for
         self._ring: native.Ring | None = None
         self._zmq_serves = False
         self._knock()
@@ -39,7 +41,7 @@ class RingChannel:
         if self._ring is not None:
             return self._send_through(self._ring, frames)
         if self._knocked is not None:
-            return False  # it has taken the connection, so it will greet or go
+            return False  # there is time for a greeting left, and none to wait for it
         self._zmq_serves = self._zmq.send(frames, until - time.monotonic())
         return self._zmq_serves
 
@@ -76,7 +78,11 @@ class RingChannel:
         """Come to a ring, if there is one; a drafter that takes its time may still greet at a later call."""
         if self._knocked is None:
             self._knock()
-        if self._knocked is None or not _readable(self._knocked, until - time.monotonic()):
+        if self._knocked is None:
+            return
+        if not _readable(self._knocked, min(until, self._greeted_until) - time.monotonic()):
+            if time.monotonic() >= self._greeted_until:
+                self._give_up()
             return
         try:
             greeting, memory, _, _ = socket.recv_fds(self._knocked, len(GREETING), 1)
@@ -106,6 +112,7 @@ class RingChannel:
             knocked.close()
         else:
             self._knocked = knocked
+            self._greeted_until = time.monotonic() + GREETING_SECONDS
 
     def _give_up(self) -> None:
         if self._knocked is not None:

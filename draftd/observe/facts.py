@@ -160,8 +160,9 @@ def stopped() -> None:
     _log.info("stopped")
 
 
-def ring_failed(error: OSError) -> None:
-    _log.warning("clients of this host go without shared memory, over ZMQ: %s", (error.strerror or str(error)).lower())
+def ring_failed(error: Exception) -> None:
+    why = (isinstance(error, OSError) and error.strerror) or str(error)
+    _log.warning("clients of this host go without shared memory, over ZMQ: %s", why.lower())
 
 
 def ring_ended(why: str) -> None:

@@ -4,10 +4,12 @@ What waits for one verifier waits in its own ring or on its own thread, so none 
 here is no harm: a client that is let go, or never finds the socket, uses ZMQ.
 """
 
+import contextlib
 import os
 import select
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from draftd import native
@@ -34,8 +36,8 @@ class RingServer:
         self._ending = Ending(os.eventfd(0))
         self._has_failed = False
         self._indexed_fds: list[int] = []  # not in use; the engine makes them, and closes them at its end
-        self._streams: dict[RingStream, threading.Thread] = {}
-        self._guard = threading.Lock()  # of the two above
+        self._streams: set[threading.Thread] = set()
+        self._guard = threading.Lock()  # of the three above
         self._thread = threading.Thread(target=self._accept_all, name="draftd-ring")
 
     def start(self) -> None:
@@ -58,9 +60,9 @@ class RingServer:
         self._ending.begin(drain)
         self._thread.join()
         with self._guard:
-            threads = list(self._streams.values())
-        for thread in threads:
-            thread.join()
+            streams = list(self._streams)
+        for stream in streams:
+            stream.join()
         os.close(self._ending.fd)
 
     def _accept_all(self) -> None:
@@ -71,10 +73,8 @@ class RingServer:
         while self._ending.fd not in dict(poller.poll()):
             try:
                 self._accept()
-            except OSError as error:
-                if not self._has_failed:  # once is enough: it concerns every client
-                    facts.ring_failed(error)
-                self._has_failed = True
+            except (OSError, RuntimeError, MemoryError) as error:  # no file descriptor, no thread
+                self._fail(error)
                 end.poll(BREATHER_SECONDS * 1000)
         self._listener.close()
 
@@ -83,32 +83,58 @@ class RingServer:
             connection, _ = self._listener.accept()
         except BlockingIOError:
             return  # who knocked is gone
-        with connection, self._guard:
+        with contextlib.ExitStack() as letting_go, self._guard:
+            letting_go.enter_context(connection)
             if len(self._streams) < MOST_CONNECTIONS:
-                self._begin(connection)
+                stream = threading.Thread(target=self._serve, args=(connection,), name="draftd-ring-stream")
+                stream.start()
+                self._streams.add(stream)  # before it can take itself out, for that waits for the guard
+                letting_go.pop_all()
 
-    def _begin(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket) -> None:
+        """A connection, on its own thread."""
+        try:
+            with connection, self._indexed_fd() as indexed_fd:
+                ring = self._share_memory(connection)
+                RingStream(self._engine, ring, self._ending, indexed_fd).run()
+        except ConnectionError:
+            pass  # gone before it was greeted
+        except OSError as error:
+            self._fail(error)
+        finally:
+            with self._guard:
+                self._streams.remove(threading.current_thread())
+
+    def _share_memory(self, connection: socket.socket) -> native.Ring:
+        """Greets when all else is there: who is let go without a greeting uses ZMQ."""
         memory = native.create_ring_memory()
         try:
-            try:
-                socket.send_fds(connection, [GREETING], [memory], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-            except ConnectionError:
-                return  # gone already
             ring = native.Ring(
                 memory, connection.fileno(), server=True, longest_frame=self._longest_frame, spins=self._spins
             )
-            connection.detach()  # the ring's from now on
+            try:
+                socket.send_fds(connection, [GREETING], [memory], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            except OSError:
+                ring.close()
+                raise
+            finally:
+                connection.detach()  # it is the ring's
         finally:
             os.close(memory)
-        indexed_fd = self._indexed_fds.pop() if self._indexed_fds else self._engine.indexed_fileno()
-        stream = RingStream(self._engine, ring, self._ending, indexed_fd)
-        thread = self._streams[stream] = threading.Thread(target=self._run, args=(stream,), name="draftd-ring-stream")
-        thread.start()
+        return ring
 
-    def _run(self, stream: RingStream) -> None:
+    @contextlib.contextmanager
+    def _indexed_fd(self) -> Iterator[int]:
+        with self._guard:
+            fd = self._indexed_fds.pop() if self._indexed_fds else self._engine.indexed_fileno()
         try:
-            stream.run()
+            yield fd
         finally:
             with self._guard:
-                del self._streams[stream]
-                self._indexed_fds.append(stream.indexed_fd)
+                self._indexed_fds.append(fd)
+
+    def _fail(self, error: Exception) -> None:
+        with self._guard:
+            if not self._has_failed:  # once is enough: it concerns every client
+                facts.ring_failed(error)
+            self._has_failed = True

@@ -12,6 +12,7 @@ from draftd.engine import Engine
 from draftd.observe import facts
 from draftd.transport.answers import MOST_DEFERRED, SHED_ABOVE, shutting_down
 
+MOST_BYTES_AHEAD = 4 << 20  # read before anything is answered, and one frame more
 MOST_AT_END = 1024  # frames that are still answered when the server stops
 FAREWELL_SECONDS = 0.2  # for a peer that reads slowly, at the end
 
@@ -39,6 +40,7 @@ class RingStream:
         self._ring = ring
         self._ending = ending
         self._waiting: deque[bytes] = deque()  # frames read ahead, to see how far behind we are
+        self._bytes_ahead = 0  # in those
         self._deferred: deque[tuple[int, bytes]] = deque()  # tickets, which grow, and the replies that wait for them
 
     def run(self) -> None:
@@ -54,18 +56,25 @@ class RingStream:
 
     def _turn(self) -> None:
         """Read a frame, or answer the one that waits longest."""
-        others = (self._ending.fd, self.indexed_fd) if self._deferred else (self._ending.fd,)
-        frame = self._ring.receive(0 if self._waiting else math.inf, others)
-        if frame is not None:
-            self._waiting.append(frame)
-            if len(self._waiting) <= SHED_ABOVE + 1:
-                return  # perhaps there are more
+        if self._bytes_ahead <= MOST_BYTES_AHEAD:
+            others = (self._ending.fd, self.indexed_fd) if self._deferred else (self._ending.fd,)
+            frame = self._ring.receive(0 if self._waiting else math.inf, others)
+            if frame is not None:
+                self._put_by(frame)
+                if len(self._waiting) <= SHED_ABOVE + 1:
+                    return  # perhaps there are more
         if self._deferred:
             self._send_indexed()
         if self._waiting:
-            self._answer(self._waiting.popleft())
+            self._answer_next()
 
-    def _answer(self, frame: bytes) -> None:
+    def _put_by(self, frame: bytes) -> None:
+        self._waiting.append(frame)
+        self._bytes_ahead += len(frame)
+
+    def _answer_next(self) -> None:
+        frame = self._waiting.popleft()
+        self._bytes_ahead -= len(frame)
         answer = self._engine.handle(frame, shed=len(self._waiting) > SHED_ABOVE)
         if answer.ticket == 0 or len(self._deferred) >= MOST_DEFERRED or self._engine.indexed(answer.ticket):
             self._send(answer.reply)
@@ -86,10 +95,12 @@ class RingStream:
 
     def _drain(self, until: float) -> None:
         """Answer what came before the stop, refuse what comes while the last answers wait."""
-        while len(self._waiting) < MOST_AT_END and (frame := self._ring.receive(0)) is not None:
-            self._waiting.append(frame)
+        while len(self._waiting) < MOST_AT_END and self._bytes_ahead <= MOST_BYTES_AHEAD:
+            if (frame := self._ring.receive(0)) is None:
+                break
+            self._put_by(frame)
         while self._waiting and time.monotonic() < until:
-            self._answer(self._waiting.popleft())
+            self._answer_next()
         while self._deferred and (left := until - time.monotonic()) > 0:
             if (frame := self._ring.receive(left, (self.indexed_fd,))) is not None:
                 self._send(shutting_down(frame))

@@ -213,16 +213,16 @@ def test_more_clients_than_there_are_rings_for_use_zmq(tmp_path: Path, monkeypat
         rings.stop(0)
 
 
-def test_without_memory_to_share_clients_use_zmq_and_the_log_says_so_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("owner", "call"), [(native, "create_ring_memory"), (Engine, "indexed_fileno")])
+def test_without_what_a_ring_needs_clients_use_zmq_and_the_log_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, owner: object, call: str
 ) -> None:
-    def refused() -> int:
+    def refused(*_: object) -> int:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(native, "create_ring_memory", refused)
-    monkeypatch.setattr(ring_server, "BREATHER_SECONDS", 0.0)
     engine = Engine(EngineSettings())
     with zmq_served(engine, tmp_path) as endpoint:
+        monkeypatch.setattr(owner, call, refused)
         rings = RingServer(engine, ring_path(endpoint), max_frame_bytes=1 << 20)
         rings.start()
         for _ in range(2):

@@ -66,8 +66,9 @@ void Ring::flush() {
   if (unsent() == 0) return;
   kept_begin_ += write(std::span(kept_).subspan(kept_begin_));
   publish();
-  if (unsent() == 0) {
-    kept_ = {};  // it is rarely needed, and may be large
+  // What has been written goes, and its memory with it; no more is copied for that than was written.
+  if (kept_begin_ > kept_.size() / 2) {
+    kept_ = std::vector(kept_.begin() + static_cast<std::ptrdiff_t>(kept_begin_), kept_.end());
     kept_begin_ = 0;
   }
 }
