@@ -72,6 +72,41 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_to_keep_the_limits) {
   BOOST_CHECK(many.take(0, std::vector<Token>{1}));
 }
 
+BOOST_AUTO_TEST_CASE(a_namespace_that_keeps_more_pushes_out_none_that_keeps_less) {
+  const std::vector<Token> turn = ascending(0, 1000);
+  const std::size_t bytes = index_of(turn).memory_size();
+  Freed freed;
+  KeptIndexes many(std::size_t{1} << 40);
+  many.keep(0, index_of(turn), 0.0, freed);
+  const auto more = static_cast<Token>(2 * KeptIndexes::kMost);
+  for (Token only = 0; only < more; ++only) many.keep(1, index_of(std::vector<Token>{only}), 0.0, freed);
+  BOOST_CHECK_EQUAL(freed.size(), KeptIndexes::kMost + 1);
+  BOOST_CHECK(many.take(1, std::vector<Token>{more - 1}));
+  BOOST_CHECK(many.take(0, turn));
+
+  KeptIndexes large(4 * bytes);
+  large.keep(0, index_of(turn), 0.0, freed);
+  for (Token first = 0; first < 10'000; first += 1000) large.keep(1, index_of(ascending(first, 1000)), 0.0, freed);
+  BOOST_CHECK_LE(large.memory_size(), 4 * bytes);
+  BOOST_CHECK(large.take(1, ascending(9000, 1000)));
+  BOOST_CHECK(large.take(0, turn));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_gone_counts_for_no_namespace) {
+  const std::size_t bytes = index_of(ascending(0, 1000)).memory_size();
+  KeptIndexes kept(3 * bytes);
+  Freed freed;
+  for (const Token first : {0, 1000}) kept.keep(0, index_of(ascending(first, 1000)), 0.0, freed);
+  BOOST_REQUIRE(kept.take(0, ascending(0, 1000)));
+  kept.expire(1.0, freed);
+  kept.keep(0, index_of(ascending(0, 1000)), 1.0, freed);
+  kept.forget(0, freed);
+  BOOST_REQUIRE(!kept.drop_oldest(freed));
+  kept.keep(0, index_of(ascending(0, 1000)), 1.0, freed);
+  for (const Token first : {1000, 2000, 3000}) kept.keep(1, index_of(ascending(first, 1000)), 1.0, freed);
+  BOOST_CHECK(kept.take(0, ascending(0, 1000)));
+}
+
 BOOST_AUTO_TEST_CASE(one_that_is_larger_than_the_limit_is_not_kept) {
   KeptIndexes kept(100);
   Freed freed;

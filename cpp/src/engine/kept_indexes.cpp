@@ -28,8 +28,12 @@ void KeptIndexes::keep(std::uint32_t name_space, OwnIndex index, double now, Fre
   const std::scoped_lock guard(mutex_);
   tokens_ += kept.length;
   bytes_ += kept.bytes;
+  Share& share = shares_[name_space];
+  ++share.indexes;
+  share.bytes += kept.bytes;
   kept_.push_back(std::move(kept));
-  while (kept_.size() > kMost || bytes_ > most_bytes_) pop_oldest(freed);
+  while (kept_.size() > kMost) pop(oldest_of_largest(&Share::indexes), freed);
+  while (bytes_ > most_bytes_) pop(oldest_of_largest(&Share::bytes), freed);
 }
 
 std::optional<OwnIndex> KeptIndexes::take(std::uint32_t name_space, std::span<const Token> text) {
@@ -67,14 +71,21 @@ void KeptIndexes::forget(std::uint32_t name_space, Freed& freed) {
 bool KeptIndexes::drop_oldest(Freed& freed) {
   const std::scoped_lock guard(mutex_);
   if (kept_.empty()) return false;
-  pop_oldest(freed);
+  pop(kept_.begin(), freed);
   return true;
 }
 
-void KeptIndexes::pop_oldest(Freed& freed) {
-  take_off(kept_.front());
-  freed.push_back(std::move(kept_.front().index));
-  kept_.erase(kept_.begin());
+std::vector<KeptIndexes::Kept>::iterator KeptIndexes::oldest_of_largest(std::size_t Share::* size) {
+  const auto largest = std::max_element(shares_.begin(), shares_.end(), [=](const auto& one, const auto& other) {
+    return one.second.*size < other.second.*size;
+  });
+  return std::find_if(kept_.begin(), kept_.end(), [=](const Kept& kept) { return kept.name_space == largest->first; });
+}
+
+void KeptIndexes::pop(std::vector<Kept>::iterator gone, Freed& freed) {
+  take_off(*gone);
+  freed.push_back(std::move(gone->index));
+  kept_.erase(gone);
 }
 
 template <typename Drops>
@@ -91,6 +102,9 @@ void KeptIndexes::drop(const Drops& drops, Freed& freed) {
 void KeptIndexes::take_off(const Kept& gone) {
   tokens_ -= gone.length;
   bytes_ -= gone.bytes;
+  const auto share = shares_.find(gone.name_space);
+  share->second.bytes -= gone.bytes;
+  if (--share->second.indexes == 0) shares_.erase(share);
 }
 
 }  // namespace draftd

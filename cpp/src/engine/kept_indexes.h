@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "draftd/session.h"
@@ -25,7 +26,8 @@ class KeptIndexes {
 
   explicit KeptIndexes(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Keeps the index unless it is of no text. The oldest go to keep the limits.
+  // Keeps the index unless it is of no text. To keep the limits the namespace that takes most loses its oldest, so
+  // none can push out what another keeps that takes less.
   void keep(std::uint32_t name_space, OwnIndex index, double now, Freed& freed);
   // Takes out the one of the longest text that `text` begins with; of equal ones the newest.
   std::optional<OwnIndex> take(std::uint32_t name_space, std::span<const Token> text);
@@ -55,14 +57,22 @@ class KeptIndexes {
     std::shared_ptr<OwnIndex> index;
   };
 
+  // What a namespace takes.
+  struct Share {
+    std::size_t indexes = 0;
+    std::size_t bytes = 0;
+  };
+
   template <typename Drops>
   void drop(const Drops& drops, Freed& freed);
   void take_off(const Kept& gone);
-  void pop_oldest(Freed& freed);
+  void pop(std::vector<Kept>::iterator gone, Freed& freed);
+  std::vector<Kept>::iterator oldest_of_largest(std::size_t Share::* size);
 
   mutable std::mutex mutex_;
   std::size_t most_bytes_;
-  std::vector<Kept> kept_;  // the oldest first
+  std::vector<Kept> kept_;                           // the oldest first
+  std::unordered_map<std::uint32_t, Share> shares_;  // by namespace
   std::size_t tokens_ = 0;
   std::size_t bytes_ = 0;
 };
