@@ -210,7 +210,7 @@ class AsyncClient:
         if self._closed or not self._core.standing.may_ask(loop.time()):
             return self._core.not_asked(rows, Reason.CLOSED if self._closed else Reason.OFF)
         messages = self._core.post_ahead(rows, wish)
-        tails = self._core.left(rows.mirrors, wish)
+        tails = self._core.left(rows.mirrors, wish)()
         for outgoing in messages:
             sent = False
             try:

@@ -5,7 +5,7 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 """
 
 import secrets
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -124,11 +124,14 @@ class ClientCore:
         ]
         return [self._build(part, share, None, awaited=False) for part, share in zip(parts, shares, strict=True)]
 
-    def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
-        """What is left of each request's newest tail, or, where tapes are wished for, what they say."""
+    def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Callable[[], Tails]:
+        """What is left of each request's newest tail, or, where tapes are wished for, what they say.
+
+        It is called without the core: what it looks at changes only while frames are built and received."""
         if wish.tapes:
             return self._tape_buffer.drafts(mirrors, wish.max_nodes, wish.budget)
-        return self._tail_buffer.left(mirrors, wish)
+        tails = self._tail_buffer.left(mirrors, wish)
+        return lambda: tails
 
     def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
         """No answer came in time (LATE), or the message was lost with the connection (any other reason)."""
@@ -182,11 +185,12 @@ class ClientCore:
                     mirror.named_from = step
                 else:
                     mirror.asks_ahead(step)
+        news = self._tape_buffer.news
         if wish:
-            wish.fill(batch, self._tape_buffer.news)
+            wish.fill(batch, news)
         frames.append(frame.SerializeToString())
         ahead = identity if wish is not None and not awaited else None
-        self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited, rows=ahead))
+        self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited, rows=ahead, tape_news=news))
         return Outgoing(step, frames, identity)
 
     def _greeting(self) -> bytes:

@@ -83,7 +83,8 @@ class Line:
                     with self.guard:
                         self._core.standing.judge(Reason.UNREACHABLE, time.monotonic())
             with self.guard:
-                return self._core.left(rows.mirrors, wish)
+                left = self._core.left(rows.mirrors, wish)
+            return left()
         finally:
             self._end_turn()
 

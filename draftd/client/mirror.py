@@ -76,6 +76,10 @@ class Mirror:
             self.tape.own.cut(length)
         self.told_of_no_draft()
 
+    def forget_drafter(self) -> None:
+        """Nothing that it sent is drafted from any more: nobody would say what of it is taken away."""
+        self.kept = self.tape = None
+
     def told_of_no_draft(self) -> None:
         """The next commit speaks of no draft."""
         self.tail_base = NO_TAIL

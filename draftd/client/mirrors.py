@@ -75,6 +75,7 @@ class Mirrors:
         for mirror in self._by_handle.values():
             if mirror.synced_in < synced_before:
                 mirror.refused = Status.OK
+                mirror.forget_drafter()
                 self._unsynced.add(mirror)
         self._unsynced.update(mirror for mirror, _ in self._closes)
 
@@ -127,7 +128,7 @@ def add_syncs(batch: StepBatch, mirrors: Sequence[Mirror]) -> None:
         sync.CopyFrom(mirror.opening)
         sync.output = token_column(mirror.output)
         mirror.synced_in = batch.step
-        mirror.kept = mirror.tape = None
+        mirror.forget_drafter()
         mirror.told_of_no_draft()
 
 

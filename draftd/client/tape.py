@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 TokenArray = NDArray[np.int32]
 
 LONGEST_MATCH = 64  # tokens that are compared
+MOST_POSITIONS = 1024  # that are compared in a source
 RING = 8  # arrivals whose windows are kept
 CONTEXT = 16  # tokens of the own text before a draft that is kept as a window
 
@@ -94,45 +96,59 @@ def match_in(source: TokenArray, text: TokenArray) -> tuple[int, int]:
     """(length, end) of the longest suffix of `text` that ends in `source` before a token, the last of equals; (0, 0)
     for none.
 
-    `source[end - length : end]` is `text[-length:]`, and `source[end]` is what follows. At most LONGEST_MATCH
-    tokens count."""
-    ends = np.flatnonzero(source[:-1] == text[-1]) + 1 if len(text) else _NO_ENDS
-    ends = ends[source[ends] != SEPARATOR]
-    length = 0
-    while len(ends):
-        length, end = length + 1, int(ends[-1])
-        if length == min(LONGEST_MATCH, len(text)):
-            return length, end
-        before = ends - length - 1
-        ends = ends[(before >= 0) & (source[before] == text[-length - 1])]
-        if not len(ends):
-            return length, end
-    return 0, 0
+    `source[end - length : end]` is `text[-length:]`, and `source[end]` is what follows. At most LONGEST_MATCH tokens
+    count, and of positions where two tokens and more agree the last MOST_POSITIONS: the work is bounded whatever the
+    text repeats."""
+    if not len(text) or len(source) < 2:
+        return 0, 0
+    last_agrees = source[:-1] == text[-1]
+    if len(text) > 1:
+        two_agree = last_agrees[1:] & (source[:-2] == text[-2])
+        ends = _followed(source, np.flatnonzero(two_agree) + 2)[-MOST_POSITIONS:]
+        if len(ends):
+            return _longest(source, text[-LONGEST_MATCH:], ends)
+    ends = _followed(source, np.flatnonzero(last_agrees) + 1)
+    return (1, int(ends[-1])) if len(ends) else (0, 0)
 
 
-def drafted(own: OwnText, ring: Ring, length: int) -> list[int]:
-    """Up to `length` tokens that continue the text, matched again where a window ends.
+def _followed(source: TokenArray, ends: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those before a token of the same window."""
+    followed: NDArray[np.intp] = ends[source[ends] != SEPARATOR]
+    return followed
 
-    The longer match wins, of equals that in the own text."""
-    committed = own.length
-    tokens: list[int] = []
-    try:
-        while len(tokens) < length:
-            text = own.tokens
-            own_length, own_end = match_in(text, text)
-            tape_length, tape_end = match_in(ring.joined, text)
-            if max(own_length, tape_length) == 0:
-                break
-            source, end = (text, own_end) if own_length >= tape_length else (ring.joined, tape_end)
-            more = source[end : end + length - len(tokens)].tolist()
-            if SEPARATOR in more:
-                del more[more.index(SEPARATOR) :]
-            tokens += more
-            own.append(more)
-    finally:
-        own.cut(committed)
-    return tokens
+
+def _longest(source: TokenArray, suffix: TokenArray, ends: NDArray[np.intp]) -> tuple[int, int]:
+    """The longest match with the suffix, the last of equals, and where it ends."""
+    most = len(suffix)
+    padded = np.concatenate([np.full(most, SEPARATOR, np.int32), source])  # so that as much is before each position
+    agrees = (sliding_window_view(padded, most)[ends] == suffix)[:, ::-1]
+    lengths = np.where(agrees.all(axis=1), most, agrees.argmin(axis=1))
+    best = len(ends) - 1 - int(lengths[::-1].argmax())
+    return int(lengths[best]), int(ends[best])
+
+
+def drafted(text: TokenArray, windows: TokenArray, length: int) -> TokenArray:
+    """int32[n], n <= `length`: what continues the text. `windows` as they are joined in a Ring.
+
+    Matched once more, and no more, where a window ends early."""
+    first = _continued(text, windows, length)
+    if not 0 < len(first) < length:
+        return first
+    return np.concatenate([first, _continued(np.concatenate([text, first]), windows, length - len(first))])
+
+
+def _continued(text: TokenArray, windows: TokenArray, length: int) -> TokenArray:
+    """The longer match wins, of equals that in the own text, which goes on in the draft itself."""
+    own_length, own_end = match_in(text, text)
+    window_length, window_end = match_in(windows, text)
+    if max(own_length, window_length) == 0:
+        return _NONE
+    if own_length >= window_length:
+        more: TokenArray = text[own_end + np.arange(length) % (len(text) - own_end)]
+        return more
+    more = windows[window_end : window_end + length]
+    ends = np.flatnonzero(more == SEPARATOR)
+    return more[: ends[0]] if len(ends) else more
 
 
 _NONE: TokenArray = np.zeros(0, np.int32)
-_NO_ENDS: NDArray[np.intp] = np.zeros(0, np.intp)

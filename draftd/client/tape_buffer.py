@@ -1,7 +1,8 @@
 """What arrives for a client's tapes, checked as hostile input, and what is drafted from them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from draftd.client.likeliest import likeliest
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
 from draftd.client.standing import Standing
-from draftd.client.tape import CONTEXT, OwnText, Ring, Tape, Window, drafted
+from draftd.client.tape import CONTEXT, OwnText, Ring, Tape, TokenArray, Window, drafted
 from draftd.client.trees import best_path
 from draftd.wire import DraftTail, DraftTape, Reason, Source, Status, StepReply, TailKind
 
@@ -28,15 +29,24 @@ class TapeBuffer:
         self._mirrors = mirrors
         self._vocabulary_size = vocabulary_size
         self.news = 0  # of what was taken away: up to where we know it
+        self._drafter = 0  # the incarnation that counts so
 
-    def arrived(self, reply: StepReply, mirrors: Sequence[Mirror], rows: tuple[bytes, bytes], *, foreign: bool) -> None:
-        """Takes the windows that came with the answer to a step of these rows, and what was taken away.
+    def arrived(
+        self, reply: StepReply, mirrors: Sequence[Mirror], rows: tuple[bytes, bytes], known: int, *, foreign: bool
+    ) -> None:
+        """Takes the windows that came with the answer to a step of these rows, and what was taken away since `known`,
+        which the step said.
 
         The news comes first, and stands whatever becomes of the rest. The newest draft of a request becomes a window
-        of its own, the last: that is preferred where windows match equally far."""
+        of its own, the last: that is preferred where windows match equally far.
+
+        Every drafter counts from 0. A step that said more than is known now spoke of the last one's count, and its
+        answer may leave out what this one took away: nothing of it is added, and the next step asks for all."""
         if not reply.HasField("tape") or foreign:
             return
         message = reply.tape
+        if reply.drafter != self._drafter:
+            self._drafter, self.news = reply.drafter, 0
         try:
             self._take_away(message)
             windows = _windows(message, self._vocabulary_size, rows)
@@ -44,50 +54,28 @@ class TapeBuffer:
             self._standing.counters.unknown_frames += 1
             self._standing.last_error = f"the drafter's tapes cannot be read: {error}"
             return
-        is_late = message.news < self.news
-        self.news = max(self.news, message.news)
+        is_late = message.news < self.news or known > self.news
+        if not is_late:
+            self.news = message.news
         for mirror, of_row in zip(mirrors, windows, strict=True):
             if is_late or mirror.closed or mirror.tape is None or reply.step < mirror.synced_in:
                 self._standing.counters.stale_windows += len(of_row)
             else:
                 mirror.tape.ring.add([*of_row, *_draft_as_window(mirror, mirror.tape, reply.step)])
 
-    def drafts(self, mirrors: Sequence[Mirror], most: int, budget: int | None) -> Tails:
-        """A chain for each: what its own text and its tapes say comes next, at most `most` tokens, `budget` of all."""
-        wanted = [[] if _decided_against(mirror) else self._chain(mirror, most) for mirror in mirrors]
-        kept = likeliest([np.ones(len(chain), np.float32) for chain in wanted], budget)  # as likely as each other
-        chains = [chain[: np.count_nonzero(nodes)] for chain, nodes in zip(wanted, kept, strict=True)]
-        nodes = sum(map(len, chains))
-        return Tails(
-            DraftTail(
-                epoch=u32_column(mirror.epoch for mirror in mirrors),
-                base=u32_column(mirror.length for mirror in mirrors),
-                status=bytes(mirror.refused for mirror in mirrors),
-                reason=bytes(
-                    _reason(mirror, chain, most) if chain or not matched else Reason.BUDGET_SPENT
-                    for mirror, chain, matched in zip(mirrors, chains, wanted, strict=True)
-                ),
-                kind=bytes([TailKind.CHAIN]) * len(mirrors),
-                node_end=np.cumsum([len(chain) for chain in chains]).astype("<u4").tobytes(),
-                tokens=np.array([token for chain in chains for token in chain], "<i4").tobytes(),
-                parents=b"".join(np.arange(-1, len(chain) - 1, dtype="<i2").tobytes() for chain in chains),
-                survival=CERTAIN * nodes,
-                source=bytes([Source.OWN_TEXT]) * nodes,
-            )
-        )
+    def drafts(self, mirrors: Sequence[Mirror], most: int, budget: int | None) -> Callable[[], Tails]:
+        """A chain for each, when it is called: what its own text and its tapes say comes next, at most `most` tokens,
+        `budget` of all.
 
-    def _chain(self, mirror: Mirror, most: int) -> list[int]:
-        mirror.told_of_no_draft()
-        tape = _tape_of(mirror)
-        opening = mirror.opening
-        stops = set(np.frombuffer(opening.stop_ids, "<i4").tolist())
-        if opening.HasField("max_new_tokens"):
-            most = min(most, opening.max_new_tokens - len(mirror.output) - 1)
-        if most <= 0 or (stops and not stops.isdisjoint(mirror.output)):
-            return []
-        chain = drafted(tape.own, tape.ring, most)
-        stop = next((place for place, token in enumerate(chain) if token in stops), len(chain))
-        return chain[: stop + 1]
+        The matching itself is of what was looked up here: it reads no mirror."""
+        matchings = [_matching_of(mirror, most) for mirror in mirrors]
+        tail = DraftTail(
+            epoch=u32_column(mirror.epoch for mirror in mirrors),
+            base=u32_column(mirror.length for mirror in mirrors),
+            status=bytes(mirror.refused for mirror in mirrors),
+            kind=bytes([TailKind.CHAIN]) * len(mirrors),
+        )
+        return lambda: _with_chains(tail, matchings, budget)
 
     def _take_away(self, message: DraftTape) -> None:
         """Windows and drafts of text that a request can't read any more go."""
@@ -106,6 +94,54 @@ class TapeBuffer:
             mirror.kept = None
             if mirror.tape is not None:
                 self._standing.counters.dropped_windows += mirror.tape.ring.keep(origins)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    text: TokenArray
+    windows: TokenArray
+    most: int
+    stops: frozenset[int]
+    no_chain: Reason  # why there is none, if there is none
+
+    def chain(self) -> list[int]:
+        """Up to a stop id."""
+        chain: list[int] = drafted(self.text, self.windows, self.most).tolist() if self.most > 0 else []
+        stop = next((place for place, token in enumerate(chain) if token in self.stops), len(chain))
+        return chain[: stop + 1]
+
+
+def _matching_of(mirror: Mirror, most: int) -> _Matching:
+    mirror.told_of_no_draft()
+    tape = _tape_of(mirror)
+    opening = mirror.opening
+    stops = frozenset(np.frombuffer(opening.stop_ids, "<i4").tolist())
+    against = _decided_against(mirror)
+    no_chain = against or (Reason.NO_MATCH if most else Reason.NOT_ASKED)
+    if opening.HasField("max_new_tokens"):
+        most = min(most, opening.max_new_tokens - len(mirror.output) - 1)
+    if against or (stops and not stops.isdisjoint(mirror.output)):
+        most = 0
+    return _Matching(
+        tape.own.tokens, tape.ring.joined, most, stops, no_chain if mirror.refused == Status.OK else Reason.REFUSED
+    )
+
+
+def _with_chains(tail: DraftTail, matchings: list[_Matching], budget: int | None) -> Tails:
+    matched = [matching.chain() for matching in matchings]
+    kept = likeliest([np.ones(len(chain), np.float32) for chain in matched], budget)  # as likely as each other
+    chains = [chain[: np.count_nonzero(nodes)] for chain, nodes in zip(matched, kept, strict=True)]
+    nodes = sum(map(len, chains))
+    tail.reason = bytes(
+        Reason.NOT_EMPTY if chain else Reason.BUDGET_SPENT if whole else matching.no_chain
+        for matching, whole, chain in zip(matchings, matched, chains, strict=True)
+    )
+    tail.node_end = np.cumsum([len(chain) for chain in chains]).astype("<u4").tobytes()
+    tail.tokens = np.array([token for chain in chains for token in chain], "<i4").tobytes()
+    tail.parents = b"".join(np.arange(-1, len(chain) - 1, dtype="<i2").tobytes() for chain in chains)
+    tail.survival = CERTAIN * nodes
+    tail.source = bytes([Source.OWN_TEXT]) * nodes
+    return Tails(tail)
 
 
 def _tape_of(mirror: Mirror) -> Tape:
@@ -147,7 +183,7 @@ def _windows(message: DraftTape, vocabulary_size: int, rows: tuple[bytes, bytes]
         Window(tokens[first:end][:MOST_TOKENS], (corpus, version))
         for first, end, corpus, version in zip(cuts[:-1], cuts[1:], corpora, versions, strict=True)
     ]
-    return [windows[first:end] for first, end in zip([0, *window_ends[:-1]], window_ends, strict=True)]
+    return [windows[first:end] for first, end in zip([0, *window_ends][:-1], window_ends, strict=True)]
 
 
 def _draft_as_window(mirror: Mirror, tape: Tape, step: int) -> list[Window]:
@@ -158,14 +194,6 @@ def _draft_as_window(mirror: Mirror, tape: Tape, step: int) -> list[Window]:
     base = kept.draft.base
     context = tape.own.tokens[max(0, base - CONTEXT) : base]
     return [Window(np.concatenate([context, kept.draft.tokens[best_path(kept.draft)]]), None)]
-
-
-def _reason(mirror: Mirror, chain: list[int], most: int) -> Reason:
-    if mirror.refused != Status.OK:
-        return Reason.NOT_EMPTY if chain else Reason.REFUSED
-    if chain:
-        return Reason.NOT_EMPTY
-    return _decided_against(mirror) or (Reason.NO_MATCH if most else Reason.NOT_ASKED)
 
 
 def _decided_against(mirror: Mirror) -> Reason | None:

@@ -27,6 +27,7 @@ class Unanswered:
     awaited: bool
     late: bool = False
     rows: tuple[bytes, bytes] | None = None  # of a step ahead: handle and epoch columns, which the answer has too
+    tape_news: int = 0  # that it stated
 
 
 class UnderWay:
@@ -96,7 +97,7 @@ class UnderWay:
         if unanswered.rows is not None:
             self.standing.breaker.succeeded()
             self._tail_buffer.arrived(reply, unanswered.mirrors, unanswered.rows, foreign=foreign)
-            self._tape_buffer.arrived(reply, unanswered.mirrors, unanswered.rows, foreign=foreign)
+            self._tape_buffer.arrived(reply, unanswered.mirrors, unanswered.rows, unanswered.tape_news, foreign=foreign)
         if foreign:
             self.standing.drafter = None
             self.mirrors.need_sync_all(synced_before=reply.step)

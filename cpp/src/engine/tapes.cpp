@@ -21,6 +21,7 @@ void Engine::tapes(std::uint64_t verifier, std::span<const std::uint32_t> reques
   tapes.news = s.taken_away;
   const auto known = s.verifiers.find(verifier);
   if (news == s.taken_away || known == s.verifiers.end()) return;
+  if (news > s.taken_away) news = 0;  // of another life
   for (const auto& [handle, entry] : known->second.sessions) {
     if (s.namespaces[entry->name_space]->taken_away > news) s.state_what_is_read(*entry, tapes);
   }

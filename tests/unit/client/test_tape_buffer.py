@@ -1,12 +1,16 @@
 """Tapes between a client and an engine: who gets which windows, and what becomes of text that is taken away."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pytest
 
 from draftd.client import CostTable, Reason
 from draftd.client.local import LocalChannel, LocalClient
+from draftd.client.tape import TokenArray, drafted
+from draftd.config import EngineSettings
 from draftd.engine import Engine
 from draftd.wire import DraftTape, Frame, Hello, Namespace, TailKind
 from tests.contract.frames import commit_frame, sync_frame
@@ -28,6 +32,10 @@ class Reader:
     def step(self, *tokens: int, length: int = 3, tapes: int = 4) -> list[int]:
         self.draft = self.client.step_ahead({self.request: tokens}, max_nodes=length, tapes=tapes)[self.request]
         return self.draft.tokens.tolist()
+
+    def restart(self, drafter: Engine) -> None:
+        """From now on that one answers."""
+        self.client._line._channel._engine = drafter  # type: ignore[attr-defined]
 
     @property
     def windows(self) -> list[list[int]]:
@@ -266,3 +274,133 @@ def test_nothing_is_drafted_while_the_drafter_finds_that_it_does_not_pay(engine:
     assert draft.reason is Reason.NOT_WORTH_IT, "what is known so far"
     draft = client.step_ahead({request: [5]}, max_nodes=4, tapes=4)[request]
     assert draft.tokens.tolist() == [6, 7, 8, 1]
+
+
+@pytest.fixture
+def next_engine() -> Iterator[Engine]:
+    """The drafter after a restart."""
+    with closing(Engine(EngineSettings())) as engine:
+        engine.publish_corpus(HERE, "c", [sealed([DOCUMENT])])
+        yield engine
+
+
+def take_away_something(engine: Engine, namespace: Namespace = HERE, times: int = 1) -> None:
+    for _ in range(times):
+        engine.publish_corpus(namespace, "other", [sealed([[7, 8, 9]])])
+        engine.withdraw_corpus(namespace, "other")
+
+
+def test_after_a_restart_tapes_come_from_the_new_drafter(engine: Engine, next_engine: Engine) -> None:
+    engine.publish_corpus(HERE, "c", [sealed([DOCUMENT])])
+    take_away_something(engine, times=5)
+    reader = Reader(engine)
+    reader.step(120)
+    assert reader.step(121) == [122, 123, 124]
+    reader.restart(next_engine)
+    for token in range(122, 126):
+        reader.step(token)
+    assert reader.step(126) == [127, 128, 129]
+    next_engine.withdraw_corpus(HERE, "c")
+    reader.step(127)
+    assert reader.step(128) == [], "its news count from the beginning"
+    assert reader.windows == []
+
+
+def test_after_a_restart_no_request_has_a_window_of_the_old_drafter(engine: Engine, next_engine: Engine) -> None:
+    engine.publish_corpus(HERE, "c", [sealed([DOCUMENT])])
+    reader = Reader(engine)
+    other = reader.client.open("other", [1], wait=True)
+    reader.client.step_ahead({other: [130]}, max_nodes=3, tapes=4)
+    reader.step(120)
+    assert other.mirror.tape is not None
+    reader.restart(next_engine)
+    reader.step(121)
+    reader.step(122)
+    assert other.mirror.tape is None
+
+
+def test_news_asked_for_in_the_count_of_the_last_drafter_are_asked_for_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer to a step that was under way as the drafter changed."""
+    engine.publish_corpus(HERE, "c", [sealed([DOCUMENT])])
+    reader = Reader(engine)
+    reader.step(120)
+    reader.step(121)
+    engine.withdraw_corpus(HERE, "c")
+    buffer = reader.client._core._tape_buffer
+    with monkeypatch.context() as before:
+        before.setattr(buffer, "news", 1000)
+        reader.step(122)
+    reader.client.check()
+    assert buffer.news == 0, "that answer is not believed"
+    reader.step(123)
+    reader.client.check()
+    assert (reader.windows, buffer.news) == ([], 1)
+
+
+def test_a_drafter_tells_who_knows_more_news_than_there_are_everything(engine: Engine) -> None:
+    engine.handle(Frame(hello=Hello(protocol=1, incarnation=7)).SerializeToString())
+    engine.handle(sync_frame(7, 1, [1, 2, 3]))
+    take_away_something(engine, Namespace())
+    wanting = Frame.FromString(commit_frame(7, 2, 3, [], max_nodes=8))
+    wanting.step.tape_windows = 4
+    wanting.step.tape_news = 1000
+    reply = Frame.FromString(engine.handle(wanting.SerializeToString()).reply).reply
+    assert len(reply.tape.reader) > 0
+
+
+def test_other_threads_may_use_the_client_while_one_matches(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(engine, prompt=[1, 2, 3, 1, 2])
+
+    def matching(*looked_at: Any) -> TokenArray:
+        assert reader.client._line.guard.acquire(blocking=False), "nobody holds it"
+        reader.client._line.guard.release()
+        return drafted(*looked_at)
+
+    monkeypatch.setattr("draftd.client.tape_buffer.drafted", matching)
+    assert reader.step() == [3, 1, 2]
+
+
+@pytest.mark.parametrize(("share", "own_group"), [("none", []), ("group", [122, 123, 124])])
+def test_windows_are_of_histories_that_a_request_reads(engine: Engine, share: str, own_group: list[int]) -> None:
+    writer = LocalClient(engine, HERE)
+    request = writer.open("w", [5], share=share, group="theirs", wait=True)  # type: ignore[arg-type]
+    request.commit(DOCUMENT)
+    request.close()
+    writer.open("settles", [], share="none", wait=True)
+    other = Reader(engine, group="mine")
+    member = Reader(engine, group="theirs")
+    for reader in (other, member):
+        reader.step(120)
+    assert (other.step(121), other.windows) == ([], [])
+    assert member.step(121) == own_group
+
+
+def test_a_step_of_no_requests_brings_no_windows(engine: Engine) -> None:
+    client = LocalClient(engine)
+    assert client.step_ahead({}, max_nodes=8, tapes=4) == {}
+    client.check()
+    assert client.health().counters.unknown_frames == 0
+
+
+def test_an_adapter_gets_no_windows_of_another(engine: Engine) -> None:
+    engine.publish_corpus(Namespace(tenant="here", model="m", adapter="a"), "c", [sealed([DOCUMENT])])
+    reader = Reader(engine, Namespace(tenant="here", model="m", adapter="b"))
+    reader.step(120)
+    assert reader.step(121) == []
+    assert reader.windows == []
+
+
+def test_a_running_request_that_is_forgotten_leaves_the_windows_of_others(engine: Engine) -> None:
+    writer = LocalClient(engine, HERE)
+    running = writer.open("w", [5], wait=True)
+    running.commit(DOCUMENT)
+    running.draft()
+    reader = Reader(engine)
+    reader.step(120)
+    assert reader.step(121) == [122, 123, 124]
+    engine.forget_requests(HERE, None, ["w"])
+    reader.step(122)
+    assert reader.step(123) == []
+    assert reader.windows == []
