@@ -119,6 +119,7 @@ class Service:
     now: float = 0.0
     requests: dict[tuple[int, int], Request] = field(default_factory=dict)
     nodes: int = 0
+    windows: int = 0
 
     def __post_init__(self) -> None:
         limits = EngineSettings(session_ttl=SESSION_TTL, memory_limit=SMALL, history_limit=SMALL)
@@ -161,7 +162,18 @@ class Service:
                 foreign = [token for token in draft.tokens.tolist() if not belongs(number, token)]
                 assert not foreign, f"{NAMESPACES[number]} is drafted {foreign}"
                 self.nodes += len(draft.tokens)
+            self._look_into_windows(number, list(commits))
             self._explain(number, own_tokens(number, text))
+
+    def _look_into_windows(self, number: int, requests: list[Request]) -> None:
+        client = self.clients[number]
+        client.step_ahead(dict.fromkeys(requests, ()), max_nodes=8, tapes=4)
+        client.check()
+        for request in requests:
+            for window in request.mirror.tape.ring if request.mirror.tape else ():
+                foreign = [token for token in window.tokens.tolist() if not belongs(number, token)]
+                assert not foreign, f"{NAMESPACES[number]} is sent {foreign}"
+                self.windows += window.origin is not None
 
     def _explain(self, number: int, text: Text) -> None:
         """Asks why the namespace would be drafted what it is: no token and no label may be another's."""
@@ -199,6 +211,16 @@ def test_nothing_crosses_a_namespace(first: list[Action], then: list[Action]) ->
         for action in [*first, *then, *LAST]:
             service.do(action)
         assert service.nodes > 0, "nobody was drafted anything"
+    finally:
+        service.engine.close()
+
+
+def test_windows_are_looked_at() -> None:
+    service = Service()
+    try:
+        for action in (Publish(0, "one", [[0, 1, 2, 3]]), Open(0, 0, [0, 1], 1, "group", "none"), Decode([2])):
+            service.do(action)
+        assert service.windows > 0
     finally:
         service.engine.close()
 
