@@ -1,5 +1,8 @@
+#include <pybind11/stl.h>
+
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -126,14 +129,14 @@ class PyStepCost {
 };
 
 Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColumns& columns, std::uint32_t budget,
-           double min_survival, const PyStepCost* cost, bool paced) {
+           double min_survival, const PyStepCost* cost, std::optional<std::uint32_t> most_nodes) {
   thread_local TailColumns tails;
   {
     const py::gil_scoped_release release;
     StepColumns step = columns.columns();
     step.budget = budget;
     step.min_survival = min_survival;
-    step.paced = paced;
+    step.most_nodes = most_nodes;
     if (cost != nullptr) step.cost = cost->cost();
     engine.step(verifier, step, now, tails);
   }
@@ -169,7 +172,7 @@ void bind_step(py::module_& module, py::class_<Engine>& engine) {
            py::arg("drafting_micros") = 0.0, py::arg("other_tokens") = 0, py::arg("widths") = py::bytes());
 
   engine.def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
-             py::arg("min_survival"), py::arg("cost") = nullptr, py::arg("paced") = false);
+             py::arg("min_survival"), py::arg("cost") = nullptr, py::arg("most_nodes") = std::nullopt);
 }
 
 }  // namespace draftd::bindings

@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_cursor_in_another_index_follows_the_text_and_the_index) {
 std::vector<bool> rests_of(Session& session, const PaceRules& rules, std::size_t steps) {
   std::vector<bool> rests;
   while (rests.size() < steps) {
-    rests.push_back(session.paced_allowance(8, rules).reason == Reason::kResting);
+    rests.push_back(session.paced_allowance(8, 64, rules).reason == Reason::kResting);
     const std::uint32_t base = session.committed();
     if (!rests.back()) deliver_chain(session);
     BOOST_REQUIRE(session.commit(base, tokens({9}), rests.back() ? kNoTailUsed : used(base)).status == Status::kOk);
@@ -250,23 +250,30 @@ BOOST_AUTO_TEST_CASE(drafts_that_were_not_verified_say_nothing_of_a_request) {
   Session session = session_of({1, 2, 3});
   deliver_chain(session);
   BOOST_CHECK_EQUAL(session.commit(3, tokens({9}), used(3, 0)).accepted, 0);
-  BOOST_CHECK(session.paced_allowance(8, rules).reason == Reason::kNotEmpty);
+  BOOST_CHECK(session.paced_allowance(8, 64, rules).reason == Reason::kNotEmpty);
   deliver_chain(session);
   BOOST_CHECK_EQUAL(session.commit(4, tokens({9}), kNoTailUsed).accepted, Session::kNoOutcome);
-  BOOST_CHECK(session.paced_allowance(8, rules).reason == Reason::kNotEmpty);
+  BOOST_CHECK(session.paced_allowance(8, 64, rules).reason == Reason::kNotEmpty);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_run_may_have_more_than_the_request_allows_itself) {
+BOOST_AUTO_TEST_CASE(a_long_run_may_have_more_than_the_step_gives_each_but_no_more_than_it_allows_itself) {
   const PaceRules rules{{}, 4, 2.0};
   RequestOptions options;
-  options.max_nodes = 3;
-  Session session = session_of({1}, options);
-  session.commit(1, tokens({5, 5, 5, 5}), kNoTailUsed);
-  BOOST_CHECK_EQUAL(session.paced_allowance(64, rules).nodes, 3);
-  session.commit(5, tokens({5}), kNoTailUsed);
-  BOOST_CHECK_EQUAL(session.paced_allowance(64, rules).nodes, 6);
-  BOOST_CHECK_EQUAL(session.paced_allowance(5, rules).nodes, 5);
-  BOOST_CHECK_EQUAL(session.allowance(64).nodes, 3);
+  options.max_nodes = 5;
+  Session limited = session_of({1}, options);
+  Session free = session_of({1});
+  for (Session* const session : {&limited, &free}) {
+    session->commit(1, tokens({5, 5, 5, 5}), kNoTailUsed);
+    BOOST_CHECK_EQUAL(session->paced_allowance(64, 3, rules).nodes, 3);
+    session->commit(5, tokens({5}), kNoTailUsed);
+    BOOST_CHECK_EQUAL(session->paced_allowance(64, 2, rules).nodes, 4);
+    BOOST_CHECK_EQUAL(session->paced_allowance(3, 2, rules).nodes, 3);
+    BOOST_CHECK(session->paced_allowance(64, 0, rules).reason == Reason::kNotAsked);
+  }
+  BOOST_CHECK_EQUAL(limited.paced_allowance(64, 3, rules).nodes, 5);
+  BOOST_CHECK_EQUAL(limited.paced_allowance(64, UINT32_MAX, rules).nodes, 5);
+  BOOST_CHECK_EQUAL(free.paced_allowance(64, 3, rules).nodes, 6);
+  BOOST_CHECK_EQUAL(free.paced_allowance(64, UINT32_MAX, rules).nodes, 64);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

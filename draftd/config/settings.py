@@ -142,7 +142,7 @@ class PacingSettings(Section):
         default=2048,
         ge=0,
         le=2**31 - 1,
-        description="Tokens of output beyond which a request may have long_run_factor times its own max_nodes.",
+        description="Tokens of output beyond which a request may have long_run_factor times the nodes of the schedule.",
     )
     long_run_factor: float = Field(default=2.0, ge=1, le=64, description="See long_run_tokens; 1: never.")
 

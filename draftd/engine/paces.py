@@ -20,6 +20,7 @@ from draftd.pacing.schedule_table import read_table, shipped_table
 from draftd.wire import Hello, Pacing, Reason, StepBatch
 
 INITIAL_STEPS = 3  # nodes at first of a schedule's drafts, as SGLang has it
+MOST_NODES = 2**16 - 1  # no limit: VerifyCommit.max_nodes is a column of u16
 
 
 class StepPace(NamedTuple):
@@ -28,6 +29,8 @@ class StepPace(NamedTuple):
     pacing: Pacing
     max_nodes: bytes | None = None
     """u16[n], in place of the commit's."""
+    most_nodes: int | None = None
+    """Of each request; long ones may have more, and some rest. None: the step is drafted as asked."""
     cost: native.StepCost | None = None
     why_none: Reason | None = None
     """Of rows that want nodes where `max_nodes` has none for them."""
@@ -56,9 +59,10 @@ class VerifierPacer:
             pace = self._pacer.pace(len(commit.request) // 4, batch.other_tokens)
             cost = None if pace.cost is None else self._step_cost(pace.cost, batch)
         if pace.most_nodes is None:
-            return StepPace(self._pacing, cost=cost)
-        limited = np.minimum(np.frombuffer(commit.max_nodes, "<u2"), pace.most_nodes).astype("<u2")
-        return StepPace(self._pacing, limited.tobytes(), why_none=None if pace.most_nodes else Reason.NOT_WORTH_IT)
+            return StepPace(self._pacing, most_nodes=MOST_NODES, cost=cost)
+        if pace.most_nodes == 0:
+            return StepPace(self._pacing, bytes(len(commit.max_nodes)), 0, why_none=Reason.NOT_WORTH_IT)
+        return StepPace(self._pacing, most_nodes=pace.most_nodes)
 
     def _step_cost(self, table: CostTable, batch: StepBatch) -> native.StepCost:
         """The same one while nothing changes: it takes longer to check than to use."""

@@ -159,9 +159,7 @@ class Engine(Histories):
                 self._counters.sync_refused(Status(error.status))
                 errors.append(error)
         began = time.perf_counter()
-        tails = self._core.step(
-            sender, now, columns, batch.budget, batch.min_survival, pace.cost, pace.pacing != Pacing.AS_ASKED
-        )
+        tails = self._core.step(sender, now, columns, batch.budget, batch.min_survival, pace.cost, pace.most_nodes)
         seconds = time.perf_counter() - began
 
         if verifier.pacer is not None:

@@ -418,8 +418,8 @@ class Engine:
 
         Of paced steps: a request rests after `rest_after` drafts in a row without an accepted node (0: never) for
         `rest_steps` of its steps, then tries one more; each try that fails doubles the rest, up to 16 times. With more
-        than `long_run_tokens` of output it may have `long_run_factor` (ValueError below 1) times the nodes that it
-        allows itself."""
+        than `long_run_tokens` of output it may have `long_run_factor` (ValueError below 1) times the nodes that the
+        step gives each."""
     def create_namespace(self) -> int: ...
     def publish_corpus(self, namespace: int, corpus: int, segments: Sequence[Segment]) -> None:
         """Visible at once and whole, oldest segment first. ValueError when the namespace is full."""
@@ -458,10 +458,11 @@ class Engine:
         budget: int,
         min_survival: float,
         cost: StepCost | None = None,
-        paced: bool = False,
+        most_nodes: int | None = None,
     ) -> Tails:
         """One step; `budget` 0: as many nodes as the rows ask for. With a `cost`, of those as many as let the step emit
-        most tokens for each microsecond. `paced`: requests may rest, and long ones have more. GIL released."""
+        most tokens for each microsecond. With `most_nodes`, of each request, the step is paced: requests
+        may rest, and long ones have more. GIL released."""
     def explain(
         self,
         *,

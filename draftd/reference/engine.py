@@ -194,7 +194,7 @@ class Engine(Indexing):
         budget: int,
         min_survival: float,
         cost: StepCost | None = None,
-        paced: bool = False,
+        most_nodes: int | None = None,
     ) -> Tails:
         """Takes the commits of all rows, then drafts for all rows."""
         if verifier in self._last_seen:
@@ -207,7 +207,7 @@ class Engine(Indexing):
             for key, transition in zip(keys, transitions, strict=True)
         ]
         asked = [min(nodes, self._max_nodes) for nodes in unpacked("<u2", columns.max_nodes)]
-        wishes = [self._wish(entry, nodes, paced) for entry, nodes in zip(entries, asked, strict=True)]
+        wishes = [self._wish(entry, nodes, most_nodes) for entry, nodes in zip(entries, asked, strict=True)]
         wanted = sum(wish.max_nodes for wish, _ in wishes)
         drafts = draft([wish for wish, _ in wishes], budget or wanted, min_survival, cost, len(keys))
         reasons = [
@@ -255,11 +255,11 @@ class Engine(Indexing):
             self._index_inline(entry)
         return transition
 
-    def _wish(self, entry: Entry | None, asked: int, paced: bool) -> tuple[Wish, Reason]:
+    def _wish(self, entry: Entry | None, asked: int, most_nodes: int | None) -> tuple[Wish, Reason]:
         if entry is None:
             return Wish(text=()), Reason.REFUSED
-        if paced:
-            entry.session, nodes, reason = paced_nodes(entry.session, asked, self._pace)
+        if most_nodes is not None:
+            entry.session, nodes, reason = paced_nodes(entry.session, asked, most_nodes, self._pace)
         else:
             nodes, reason = allowed_nodes(entry.session, asked)
         session, options = entry.session, entry.session.options

@@ -233,12 +233,12 @@ def _share_effects(session: Session) -> tuple[Effect, ...]:
     return (shared,) if shared.text else ()
 
 
-def paced_nodes(session: Session, asked: int, rules: PaceRules) -> tuple[Session, int, Reason]:
-    """As `allowed_nodes`, in a paced step: the request may rest, and may have more when it has run for long."""
-    options = session.options
-    if len(session.tokens) - session.prompt_length > rules.long_run_tokens:
-        options = replace(options, max_nodes=floor(options.max_nodes * rules.long_run_factor))
-    nodes, reason = allowed_nodes(replace(session, options=options), asked)
+def paced_nodes(session: Session, asked: int, most_nodes: int, rules: PaceRules) -> tuple[Session, int, Reason]:
+    """As `allowed_nodes`, in a step that gives each request at most so many: it may rest, and may have more when it has
+    run for long."""
+    is_long = len(session.tokens) - session.prompt_length > rules.long_run_tokens
+    paced = floor(most_nodes * rules.long_run_factor) if is_long else most_nodes
+    nodes, reason = allowed_nodes(session, min(asked, paced))
     if nodes == 0:
         return session, nodes, reason
     rest, rests = session.rest.wanted(rules)

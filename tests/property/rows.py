@@ -47,7 +47,7 @@ def step(
     budget: int = 0,
     min_survival: float = 0.0,
     cost: Any = None,
-    paced: bool = False,
+    most_nodes: int | None = None,
 ) -> list[TailRow]:
     """One engine step; `engine`, its StepColumns, `columns`, and its StepCost are native or those of the twin."""
     packed_rows = columns(
@@ -62,7 +62,7 @@ def step(
         bitmap=packed("u1", [went_through for row in rows for went_through in row.bitmap]),
         max_nodes=packed("<u2", [row.max_nodes for row in rows]),
     )
-    return _tail_rows(engine.step(verifier, now, packed_rows, budget, min_survival, cost, paced))
+    return _tail_rows(engine.step(verifier, now, packed_rows, budget, min_survival, cost, most_nodes))
 
 
 def packed(kind: str, values: Any) -> bytes:

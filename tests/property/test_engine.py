@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from draftd import native
 from draftd.reference import engine as reference
 from draftd.reference.events import Share, Status
-from draftd.reference.policy import Preset
+from draftd.reference.policy import NO_LIMIT, Preset
 from tests.property.models import assert_equal, native_model, random_model
 from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed, step
 from tests.segments import sealed
@@ -287,7 +287,7 @@ class EnginesAgree(RuleBasedStateMachine):
         budget=st.sampled_from([0, 0, 1, 6]),
         min_survival=st.sampled_from([0.0, 0.0, 0.05, 0.3]),
         cost=costs(),
-        paced=st.booleans(),
+        most_nodes=st.sampled_from([None, 0, 2, 5, NO_LIMIT]),
     )
     def decode(
         self,
@@ -296,10 +296,10 @@ class EnginesAgree(RuleBasedStateMachine):
         budget: int = 0,
         min_survival: float = 0.0,
         cost: reference.StepCost | None = None,
-        paced: bool = False,
+        most_nodes: int | None = None,
     ) -> None:
         for plans in steps:
-            self._step(verifier, plans, cost, budget=budget, min_survival=min_survival, paced=paced)
+            self._step(verifier, plans, cost, budget=budget, min_survival=min_survival, most_nodes=most_nodes)
 
     @rule(
         verifier=verifiers,

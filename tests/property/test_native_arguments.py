@@ -90,7 +90,7 @@ def test_a_step_without_rows_costs_nothing_to_draft(widths: list[int]) -> None:
     no_rows = native.StepColumns(**dict.fromkeys(ONE_ROW, b""))
     for other_tokens in (0, 1, 5):  # none, some, more than the table knows
         cost = native.StepCost(**TABLE, other_tokens=other_tokens, widths=packed("<u2", widths))
-        assert engine.step(1, 0.0, no_rows, 0, 0.0, cost, True).node_end == b""
+        assert engine.step(1, 0.0, no_rows, 0, 0.0, cost, 3).node_end == b""
 
 
 def test_a_long_run_that_would_shorten_drafts_is_refused() -> None:

@@ -50,7 +50,7 @@ struct Verified {
 // What holds for a request in paced steps.
 struct PaceRules {
   RestRule rest;
-  // With more tokens of output than this it may have `long_run_factor` times the nodes that it allows itself.
+  // With more tokens of output than this it may have `long_run_factor` times the nodes that the step gives each.
   std::uint32_t long_run_tokens = 0;
   double long_run_factor = 1.0;  // at least 1
 };
@@ -99,9 +99,9 @@ class Session {
     std::uint32_t nodes;
     Reason reason;
   };
-  Allowance allowance(std::uint32_t asked) const { return allowance(asked, options_.max_nodes); }
-  // The same in a paced step of the request.
-  Allowance paced_allowance(std::uint32_t asked, const PaceRules& rules);
+  Allowance allowance(std::uint32_t asked) const;
+  // The same in a paced step of the request, which gives each at most so many nodes.
+  Allowance paced_allowance(std::uint32_t asked, std::uint32_t most_nodes, const PaceRules& rules);
   // Remembers what was delivered, so that the next commit's outcome can be read.
   // Takes what it was made from, and gives memory back for the next.
   void deliver(std::span<const DraftNode> tree, Lesson& lesson);
@@ -156,7 +156,6 @@ class Session {
   void pass(std::span<const Token> tokens);
   // Returns how many nodes were accepted.
   std::int16_t observe(std::span<const Token> tokens, const Verified& verified);
-  Allowance allowance(std::uint32_t asked, std::uint32_t own_limit) const;
 
   std::uint32_t epoch_;
   RequestOptions options_;

@@ -58,7 +58,8 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
     const std::uint32_t wanted = std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes);
     Session::Allowance allowed{0, Reason::kRefused};
     if (entry != nullptr) {
-      allowed = step.paced ? entry->session.paced_allowance(wanted, s.limits.pace) : entry->session.allowance(wanted);
+      allowed = step.most_nodes ? entry->session.paced_allowance(wanted, *step.most_nodes, s.limits.pace)
+                                : entry->session.allowance(wanted);
     }
     s.reasons.push_back(allowed.reason);
     if (allowed.reason == Reason::kNotEmpty) {

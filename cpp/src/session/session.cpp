@@ -176,18 +176,18 @@ std::int16_t Session::observe(std::span<const Token> tokens, const Verified& ver
   return length;
 }
 
-Session::Allowance Session::paced_allowance(std::uint32_t asked, const PaceRules& rules) {
-  double own_limit = options_.max_nodes;
-  if (tokens_.size() - prompt_ > rules.long_run_tokens) own_limit *= rules.long_run_factor;
-  const Allowance allowed = allowance(asked, static_cast<std::uint32_t>(std::min<double>(own_limit, UINT32_MAX)));
+Session::Allowance Session::paced_allowance(std::uint32_t asked, std::uint32_t most_nodes, const PaceRules& rules) {
+  const bool long_run = tokens_.size() - prompt_ > rules.long_run_tokens;
+  const double paced = long_run ? most_nodes * rules.long_run_factor : most_nodes;
+  const Allowance allowed = allowance(static_cast<std::uint32_t>(std::min<double>(asked, paced)));
   if (allowed.nodes > 0 && rest_.now(rules.rest)) return {0, Reason::kResting};
   return allowed;
 }
 
-Session::Allowance Session::allowance(std::uint32_t asked, std::uint32_t own_limit) const {
+Session::Allowance Session::allowance(std::uint32_t asked) const {
   if (asked == 0) return {0, Reason::kNotAsked};
   if (stopped()) return {0, Reason::kStopped};
-  std::uint32_t nodes = std::min(asked, own_limit);
+  std::uint32_t nodes = std::min(asked, options_.max_nodes);
   if (options_.max_new_tokens) {
     const std::size_t output_length = tokens_.size() - prompt_;
     // The last token allowed comes from the verifier itself.

@@ -64,16 +64,23 @@ def test_rest_steps(steps: int) -> None:
     assert found == [Reason.RESTING] * steps + [Reason.NOT_EMPTY]
 
 
-@pytest.mark.parametrize(("tokens", "drafted"), [(0, 8), (709, 8), (710, 4)])
+@pytest.mark.parametrize(("tokens", "drafted"), [(0, 6), (709, 6), (710, 3)])
 def test_long_run_tokens(tokens: int, drafted: int) -> None:
-    with drafting(TEXT[:100], max_nodes=4, long_run_tokens=tokens) as request:
+    with drafting(TEXT[:100], mode="schedule", long_run_tokens=tokens) as request:
         assert len(request.step(TEXT[100:810])) == drafted, "its output has 710 tokens"
 
 
-@pytest.mark.parametrize(("factor", "drafted"), [(1.0, 4), (2.5, 10)])
+@pytest.mark.parametrize(("factor", "drafted"), [(1.0, 3), (2.5, 7)])
 def test_long_run_factor(factor: float, drafted: int) -> None:
-    with drafting(TEXT[:100], max_nodes=4, long_run_tokens=50, long_run_factor=factor) as request:
+    with drafting(TEXT[:100], mode="schedule", long_run_tokens=50, long_run_factor=factor) as request:
         assert len(request.step(TEXT[100:810])) == drafted
+
+
+@pytest.mark.parametrize("mode", ["survival", "schedule"])
+def test_a_long_run_has_no_more_than_the_request_allows_itself(mode: str) -> None:
+    with drafting(TEXT[:100], max_nodes=4, mode=mode, long_run_tokens=50) as request:
+        assert len(request.step(TEXT[100:810])) == 4
+        assert len(request.draft(budget=2)) == 2, "nor than the step asks for"
 
 
 def test_every_option_has_a_test_here() -> None:
