@@ -39,7 +39,8 @@ def rings_of(pid: int) -> int:
 
 @contextmanager
 def raw_connection(endpoint: str) -> Iterator[tuple[socket.socket, int]]:
-    """A client's socket, greeted, and the file of its memory."""
+    """A client's socket, greeted, and the file of its memory; at the end this process has let go of both ends."""
+    before = rings_of(os.getpid())
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PATIENT)
         connection.connect(str(ring_path(endpoint)))
@@ -49,6 +50,7 @@ def raw_connection(endpoint: str) -> Iterator[tuple[socket.socket, int]]:
             yield connection, files[0]
         finally:
             os.close(files[0])
+    until(lambda: rings_of(os.getpid()) <= before)
 
 
 def test_a_client_of_this_host_shares_memory_by_itself_and_gives_it_back(server: ServerProcess) -> None:
