@@ -86,6 +86,7 @@ py::dict statistics(Engine& self) {
   all["delivered_per_position"] = figures.delivered;
   all["stale_tails"] = figures.stale_tails;
   all["ignored_closes"] = figures.ignored_closes;
+  all["accompanied_steps"] = figures.accompanied_steps;
   all["evicted_sessions"] = figures.evicted_sessions;
   all["forgotten_tokens"] = figures.forgotten_tokens;
   all["taken_over_tokens"] = figures.taken_over_tokens;

@@ -49,6 +49,7 @@ class Server:
         given = {"zmq": listen.zmq, "grpc": listen.grpc, "http": listen.http}
         self._wanted = {kind: directory.endpoint(endpoint) for kind, endpoint in given.items() if endpoint}
         self._settings = settings
+        self._threads = listen.threads or cpu_count()
         self._readiness = Readiness((*self._wanted, "corpora"))
         try:
             self._engine = Engine(
@@ -103,7 +104,12 @@ class Server:
     async def _start_zmq(self, endpoint: str) -> str:
         if self._settings.listen.shared_memory and endpoint.startswith("ipc://"):
             self._start_ring(ring_path(endpoint))  # first: a client that finds none stays with ZMQ
-        server = ZmqServer(self._engine, endpoint, max_frame_bytes=self._settings.engine.max_frame_bytes)
+        server = ZmqServer(
+            self._engine,
+            endpoint,
+            max_frame_bytes=self._settings.engine.max_frame_bytes,
+            threads=self._threads,
+        )
         server.start()
         self._stops.append(lambda: asyncio.to_thread(server.stop, self._settings.listen.shutdown_seconds))
         return server.endpoint
@@ -123,6 +129,7 @@ class Server:
             address,
             max_frame_bytes=self._settings.engine.max_frame_bytes,
             corpora=CorporaService(self._loads, self._readiness),
+            threads=self._threads,
         )
         await server.start()
         self._stops.append(lambda: server.stop(self._settings.listen.shutdown_seconds))

@@ -35,6 +35,13 @@ class ListenSettings(Section):
         default="127.0.0.1:8470",
         description="HTTP endpoint for corpora, health and metrics: HOST:PORT. It asks for no password: keep it local.",
     )
+    threads: int = Field(
+        default=0,
+        ge=0,
+        le=1024,
+        description="Engines that are answered at the same time. 0: as many as there are processors for this process, "
+        "by its cgroup and affinity.",
+    )
     shutdown_seconds: float = Field(
         default=10.0,
         gt=0,

@@ -40,6 +40,8 @@ class Statistics:
     """By Status."""
     stale_tails: int
     ignored_closes: int
+    accompanied_steps: int
+    """Steps of verifiers that began while another's drafts were being made."""
     evicted_sessions: int
     forgotten_tokens: int
     """Of histories, because of engine.history_limit or engine.memory_limit."""
@@ -136,6 +138,7 @@ def collect(core: native.Engine, counters: Counters, beliefs: dict[str, Belief])
         frame_errors={status.name: counted.frame_errors[status] for status in Status if status != Status.OK},
         stale_tails=figures["stale_tails"],
         ignored_closes=figures["ignored_closes"],
+        accompanied_steps=figures["accompanied_steps"],
         evicted_sessions=figures["evicted_sessions"],
         forgotten_tokens=figures["forgotten_tokens"],
         taken_over_tokens=figures["taken_over_tokens"],

@@ -76,6 +76,7 @@ COUNTERS = (
     Figure("draftd_stale_tails", "Commits that used another tail than the last one sent", "stale_tails"),
     Figure("draftd_ignored_closes", "Closes of a request that is not open", "ignored_closes"),
     Figure("draftd_evicted_sessions", "Requests dropped for silence or for memory", "evicted_sessions"),
+    Figure("draftd_accompanied_steps", "Steps begun while another verifier's drafts were made", "accompanied_steps"),
     Figure("draftd_paced_steps", "Steps that asked for drafts, by who decides how many nodes", "paced_steps", "pacing"),
     Figure("draftd_paced_nodes", "Nodes of these steps together", "paced_nodes", "pacing"),
     Figure("draftd_explorations", "Steps of a width whose cost was not known, by verifier", "explorations", "verifier"),

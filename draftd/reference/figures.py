@@ -84,6 +84,7 @@ class Figures:
             "delivered_per_position": self.delivered,
             "stale_tails": self.stale_tails,
             "ignored_closes": self.ignored_closes,
+            "accompanied_steps": 0,  # there is one thread
             "evicted_sessions": self.evicted_sessions,
             "forgotten_tokens": 0,  # nothing is
             "taken_over_tokens": self.taken_over_tokens,

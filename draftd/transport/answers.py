@@ -4,7 +4,7 @@ from google.protobuf.message import DecodeError
 
 from draftd.wire import Error, Frame, Status
 
-SHED_ABOVE = 64  # frames waiting: from here on only commits are taken, drafts are shed
+SHED_ABOVE = 64  # frames of one verifier waiting: from here on only commits are taken, drafts are shed
 MOST_DEFERRED = 1024  # answers that wait for indexing; beyond, an answer goes out at once
 
 

@@ -4,6 +4,8 @@ import asyncio
 import errno
 import os
 import socket
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -26,9 +28,15 @@ class GrpcServer:
     """Serves `engine` at HOST:PORT (port 0: a free one) or unix:PATH, on the running event loop."""
 
     def __init__(
-        self, engine: Engine, address: str, *, max_frame_bytes: int, corpora: CorporaService | None = None
+        self,
+        engine: Engine,
+        address: str,
+        *,
+        max_frame_bytes: int,
+        threads: int = 1,
+        corpora: CorporaService | None = None,
     ) -> None:
-        """Without `corpora` there are only frames."""
+        """At most `threads` verifiers are answered at the same time. Without `corpora` there are only frames."""
         self.endpoint = address  # after start: with the real port
         self._engine = engine
         self._corpora = corpora
@@ -44,6 +52,7 @@ class GrpcServer:
         self._health = health.aio.HealthServicer()
         self._indexing = Indexing(engine)
         self._streams: set[Stream] = set()
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="draftd-grpc")
         self._expiring: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -75,6 +84,7 @@ class GrpcServer:
         if self._expiring is not None:
             self._expiring.cancel()
         self._indexing.stop()
+        self._threads.shutdown()
 
     def _bind(self, address: str) -> str:
         if address.startswith("unix:"):
@@ -95,12 +105,18 @@ class GrpcServer:
             raise OSError(errno.EADDRNOTAVAIL, "gRPC cannot bind this address; its log says why", address) from None
 
     async def _step(self, frame: bytes, _context: Context) -> bytes:
-        answer = self._engine.handle(frame)
+        answer = await self._answer(frame)
         await self._indexing.reached(answer.ticket)
         return answer.reply
 
+    async def _answer(self, frame: bytes) -> Answer:
+        """A verifier that is alone is answered by the loop itself: a hand-over costs more than a small step."""
+        if len(self._streams) == 1:
+            return self._engine.handle(frame)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._engine.handle, frame)
+
     async def _stream(self, _frames: object, context: Context) -> None:
-        stream = Stream(self._engine, self._indexing, context)
+        stream = Stream(self._engine, self._answer, self._indexing, context)
         self._streams.add(stream)
         try:
             await stream.run()
@@ -148,8 +164,11 @@ class Indexing:
 class Stream:
     """One verifier's stream: answers in order, but for those that wait for indexing."""
 
-    def __init__(self, engine: Engine, indexing: Indexing, context: Context) -> None:
+    def __init__(
+        self, engine: Engine, answer: Callable[[bytes], Awaitable[Answer]], indexing: Indexing, context: Context
+    ) -> None:
         self._engine = engine
+        self._answer = answer
         self._indexing = indexing
         self._context = context
         self._task = asyncio.current_task()
@@ -162,7 +181,7 @@ class Stream:
         """Until the verifier ends the stream, or `stop`; answers under way are sent before it returns."""
         try:
             while not self._stopping and (frame := await self._read()) is not None:
-                answer = self._engine.handle(frame)
+                answer = await self._answer(frame)
                 if answer.ticket == 0 or self._engine.indexed(answer.ticket):
                     await self._write(answer.reply)
                     continue

@@ -22,6 +22,7 @@ class ServerProcess:
         self.zmq = f"ipc://{directory}/zmq.link"  # the same socket by a name that has none beside it
         (directory / "zmq.link").symlink_to(directory / "zmq.sock")
         self.grpc = f"unix:{directory}/grpc.sock"
+        self.http = ""  # its base address, once it is ready
         self._directory = directory
         self._environment = environment
         self._process: subprocess.Popen[str] | None = None
@@ -49,6 +50,7 @@ class ServerProcess:
             )
         line = self._first_line()
         assert "ready" in line, f"the server did not start: {line!r}, {self.log()}"
+        self.http = line.split(" http ")[1].split()[0]
 
     def _first_line(self) -> str:
         assert self._process is not None

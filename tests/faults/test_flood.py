@@ -1,6 +1,8 @@
 """Peers that send without pause: everything else that a drafter has to do still gets its turn."""
 
+import re
 import threading
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -62,6 +64,19 @@ def test_an_opening_that_waits_for_indexing_is_answered_under_flood(flooded: Ser
         for number in range(3):
             client.open(f"r{number}", TEXT, wait=True)
         assert (client.health().counters.steps, client.health().counters.late) == (3, 0)
+
+
+def test_the_drafts_of_those_who_flood_are_shed_and_nobody_elses(flooded: ServerProcess) -> None:
+    with Client(flooded.zmq, deadline=PATIENT) as client:
+        request = client.open("quiet", TEXT, wait=True)
+        for _ in range(20):
+            assert len(request.draft(budget=4)) == 4
+    shed = re.search(
+        r'draftd_empty_tails_total{reason="SHED"} ([0-9.]+)',
+        urllib.request.urlopen(f"{flooded.http}/metrics").read().decode(),
+    )
+    assert shed is not None
+    assert float(shed[1]) > 0
 
 
 def test_sigterm_ends_a_flooded_drafter_with_status_0(flooded: ServerProcess) -> None:

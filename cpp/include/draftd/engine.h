@@ -102,6 +102,7 @@ struct EngineStatistics {
   std::vector<std::uint64_t> delivered;  // nodes by depth
   std::uint64_t stale_tails = 0;
   std::uint64_t ignored_closes = 0;
+  std::uint64_t accompanied_steps = 0;  // that began while another's drafts were being made
   std::uint64_t evicted_sessions = 0;   // by time to live or memory limit
   std::uint64_t forgotten_tokens = 0;   // of histories, to keep a limit
   std::uint64_t taken_over_tokens = 0;  // of openings, indexed by an earlier request

@@ -77,6 +77,23 @@ struct OwnIndex {
   RecentPairs pairs;
 };
 
+// What became of a tail, and what it was made from: what a model learns from.
+struct Outcome {
+  enum class Fate : std::uint8_t { kNotVerified, kRejected, kAccepted, kPassed };
+
+  Lesson lesson;
+  std::vector<Fate> fates;            // of the tail's nodes
+  std::vector<std::uint16_t> depths;  // of the tail's nodes
+  std::vector<Token> followed;        // the root, and each accepted node
+
+  // What followed the root and each node that was accepted, and what became of each node that was verified.
+  void teach(Model& model) const;
+  std::size_t memory_size() const {
+    return lesson.memory_size() + followed.capacity() * sizeof(Token) + depths.capacity() * sizeof(std::uint16_t) +
+           fates.capacity();
+  }
+};
+
 class Session {
  public:
   // `prompt` and `output` hold valid ids.
@@ -87,7 +104,7 @@ class Session {
     Status status = Status::kOk;
     std::uint32_t position = 0;          // of the invalid id within the commit
     bool stale_tail = false;             // the commit used a tail that is not our last
-    bool lesson = false;                 // it tells of our last: teach() knows what became of it
+    bool lesson = false;                 // it tells of our last: outcome() knows what became of it
     std::uint32_t kept = UINT32_MAX;     // committed tokens that the verifier did not take back
     std::int16_t accepted = kNoOutcome;  // nodes of our last tail, where it used that
   };
@@ -105,9 +122,9 @@ class Session {
   // Remembers what was delivered, so that the next commit's outcome can be read.
   // Takes what it was made from, and gives memory back for the next.
   void deliver(std::span<const DraftNode> tree, Lesson& lesson);
-  // After a commit with a lesson, before anything else: what followed the root
-  // and each node that was accepted, and what became of each node that was verified.
-  void teach(Model& model) const;
+  // After a commit with a lesson, before anything else. Who wants to keep it
+  // exchanges it for another, whose memory is used again.
+  Outcome& outcome() { return outcome_; }
 
   // Indexes up to `most` tokens of the own text; returns how many are left.
   std::size_t index_text(std::size_t most);
@@ -167,15 +184,10 @@ class Session {
   std::vector<Reach> reaches_;
   std::uint32_t tail_base_ = Verified::kNoTail;
   std::vector<DraftNode> tail_;
-  Lesson lesson_;  // of the tail
   Rest rest_;
   Acceptance acceptance_;  // of the whole request
   Acceptance unreported_;
-  // What the last commit says of its tail; kept for their memory.
-  enum class Fate : std::uint8_t { kNotVerified, kRejected, kAccepted, kPassed };
-  std::vector<Fate> fates_;
-  std::vector<Token> followed_;        // the root, and each accepted node
-  std::vector<std::uint16_t> depths_;  // of the tail's nodes
+  Outcome outcome_;  // of the tail, by the last commit; kept for its memory
 };
 
 }  // namespace draftd

@@ -1,12 +1,12 @@
 // Why a draft would be made: drafts as a step does, for a request that is here
 // for this call alone, and looks up what each text it reads knows of each node.
 //
-// Under the lock it takes what a step with one row takes, then one look at a
+// It shares the lock for what a step with one row takes, then for one look at a
 // node in a head that grows at a time. Everything else is held, and read after.
 // Nothing is changed: no request is opened, no history is used, nothing learned.
 #include <algorithm>
 #include <memory>
-#include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -41,7 +41,7 @@ struct Taken {
   std::uint64_t fill_total = 0;
 };
 
-HeldSource held(const Taken::Text& text, std::span<const DraftNode> tree, FairLock& lock) {
+HeldSource held(const Taken::Text& text, std::span<const DraftNode> tree, TurnLock& lock) {
   HeldSource source{text.source, {}};
   if (text.flight != nullptr) source.parts.push_back(std::make_unique<LivePart>(text.flight, lock));
   if (text.newer != nullptr) source.parts.push_back(std::make_unique<LivePart>(text.newer, &lock));
@@ -119,18 +119,20 @@ Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& opti
 
   Taken taken;
   {
-    const std::scoped_lock guard(s.lock);
+    const std::shared_lock guard(s.lock);
+    const Workbenches::Lent lent(s.benches);
+    Workbench& bench = *lent;
     const NamespaceState& home = *s.namespaces.at(name_space);
-    s.begin_batch(1);
+    bench.begin_batch(1);
     const Session::Allowance allowed = entry.session.allowance(s.limits.max_nodes);
     taken.reason = allowed.reason;
     if (allowed.reason == Reason::kNotEmpty) {
-      s.wish_for(entry, allowed.nodes);
-      s.judge_fits();
-      s.drafter.draft(s.wishes, allowed.nodes, 0.0);
-      taken.tree.assign(s.drafter.tree(0).begin(), s.drafter.tree(0).end());
-      if (taken.tree.empty()) taken.reason = s.drafter.empty_because(0);
-      const Fill& fill = s.wishes[0].fill;
+      s.wish_for(entry, allowed.nodes, bench);
+      bench.judge_fits();
+      bench.drafter.draft(bench.wishes, allowed.nodes, 0.0);
+      taken.tree.assign(bench.drafter.tree(0).begin(), bench.drafter.tree(0).end());
+      if (taken.tree.empty()) taken.reason = bench.drafter.empty_because(0);
+      const Fill& fill = bench.wishes[0].fill;
       taken.fill.assign(fill.tokens.begin(), fill.tokens.end());
       taken.fill_total = fill.total;
     }

@@ -33,7 +33,7 @@ bool Flight::has_others(const SessionEntry& entry) const {
 }
 
 std::size_t Engine::Storage::due(const SessionEntry& entry) const {
-  if (!limits.in_flight || entry.forgotten || !entry.shares()) return 0;
+  if (!limits.in_flight || entry.forgotten || entry.grounded || !entry.shares()) return 0;
   const std::size_t fresh = entry.session.text().size() - entry.flown.until;
   return fresh < Flight::kPiece ? 0 : fresh;
 }
@@ -59,6 +59,15 @@ void Engine::Storage::land(SessionEntry& entry, Retired& retired) {
     if (history.flight().is_mostly_dead()) begin_anew(history, retired);
   }
   entry.flown.until = entry.session.prompt_length();
+}
+
+void Engine::Storage::take_back(SessionEntry& entry, bool alone, Retired& retired) {
+  if (alone) {
+    land(entry, retired);
+  } else {
+    entry.grounded = true;
+    queue(entry);
+  }
 }
 
 void Engine::Storage::begin_anew(History& history, Retired& retired) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -46,7 +47,7 @@ std::deque<HistoryKey> Engine::Storage::history_keys() const {
   std::deque<HistoryKey> keys;
   HistoryKey next{0, {}};
   for (bool more = true; more;) {
-    const std::scoped_lock guard(lock);
+    const std::shared_lock guard(lock);
     for (std::size_t listed = 0; listed < kListedHistories && more; ++listed) {
       more = next.name_space < namespaces.size();
       if (!more) break;
@@ -111,7 +112,7 @@ std::vector<HistoryState> Engine::histories() const {
   const Storage& s = *storage_;
   std::vector<HistoryState> states;
   for (const HistoryKey& key : s.history_keys()) {
-    const std::scoped_lock guard(s.lock);
+    const std::shared_lock guard(s.lock);
     const History* const history = s.find_history(key);
     if (history == nullptr) continue;
     states.push_back({key, history->generation(), history->newer().tokens(), history->head_memory_size(),
@@ -196,7 +197,7 @@ std::unordered_set<std::string> Engine::forget_requests(std::span<const std::uin
   };
   const std::scoped_lock guard(s.lock);
   for (auto& [incarnation, verifier] : s.verifiers) {
-    for (auto& [request, entry] : verifier.sessions) forget(*entry);
+    for (auto& [request, entry] : verifier->sessions) forget(*entry);
   }
   for (Job& job : s.jobs) {
     if (job.closed) forget(*job.closed);

@@ -1,5 +1,6 @@
 // Which model a namespace drafts with, and what becomes of it.
 #include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 #include "engine/storage.h"
@@ -17,6 +18,19 @@ Model* Engine::Storage::model_to_teach(NamespaceState& home, double now) {
   return home.learned.model.get();
 }
 
+void Engine::Storage::teach(SessionEntry& entry, double now, bool alone) {
+  if (!alone && limits.learning) {
+    add({.verifier = entry.verifier,
+         .request = entry.request,
+         .epoch = entry.session.epoch(),
+         .closed = nullptr,
+         .name_space = entry.name_space,
+         .outcome = std::make_unique<const Outcome>(std::exchange(entry.session.outcome(), {}))});
+  } else if (Model* const model = model_to_teach(*namespaces[entry.name_space], now)) {
+    entry.session.outcome().teach(*model);
+  }
+}
+
 std::unique_ptr<Model> Engine::Storage::exchange_model(NamespaceState& home, std::unique_ptr<Model> model) {
   std::swap(home.learned.model, model);
   if (home.learned.model != nullptr) learned_bytes += home.learned.model->memory_size();
@@ -27,7 +41,7 @@ std::unique_ptr<Model> Engine::Storage::exchange_model(NamespaceState& home, std
 std::vector<std::pair<std::uint32_t, std::uint64_t>> Engine::lessons() const {
   const Storage& s = *storage_;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> lessons;
-  const std::scoped_lock guard(s.lock);
+  const std::shared_lock guard(s.lock);
   for (std::uint32_t number = 0; number < s.namespaces.size(); ++number) {
     const Learned& learned = s.namespaces[number]->learned;
     if (learned.model != nullptr) lessons.emplace_back(number, learned.model->lessons());
@@ -39,7 +53,7 @@ std::vector<std::uint8_t> Engine::learned(std::uint32_t name_space) const {
   const Storage& s = *storage_;
   std::unique_ptr<const Model> copy;  // its bytes are made after the lock
   {
-    const std::scoped_lock guard(s.lock);
+    const std::shared_lock guard(s.lock);
     const Learned& learned = s.namespaces.at(name_space)->learned;
     if (learned.model != nullptr) copy = std::make_unique<const Model>(*learned.model);
   }

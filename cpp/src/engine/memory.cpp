@@ -21,11 +21,12 @@ struct OldestHistory {
   double last_used;
 };
 
-std::optional<OldestSession> oldest_session(boost::unordered_flat_map<std::uint64_t, Verifier>& verifiers) {
+std::optional<OldestSession> oldest_session(
+    const boost::unordered_flat_map<std::uint64_t, std::unique_ptr<Verifier>>& verifiers) {
   std::optional<OldestSession> oldest;
-  for (auto& [incarnation, verifier] : verifiers) {
-    for (const auto& [request, entry] : verifier.sessions) {
-      if (!oldest || entry->last_used < oldest->last_used) oldest = {&verifier, request, entry->last_used};
+  for (const auto& [incarnation, verifier] : verifiers) {
+    for (const auto& [request, entry] : verifier->sessions) {
+      if (!oldest || entry->last_used < oldest->last_used) oldest = {verifier.get(), request, entry->last_used};
     }
   }
   return oldest;
@@ -62,6 +63,16 @@ NamespaceState* longest_untaught(const std::vector<std::unique_ptr<NamespaceStat
 void Engine::Storage::enforce_memory_limit(Retired& retired) {
   while (session_bytes + kept.memory_size() + live_bytes + learned_bytes > limits.memory && evict_one(retired)) {
   }
+}
+
+void Engine::Storage::enforce_memory_limit(Turn& turn, Retired& retired) {
+  const auto is_passed = [&] {
+    const std::scoped_lock guard(accounts);
+    return session_bytes + kept.memory_size() + live_bytes + learned_bytes > limits.memory;
+  };
+  if (!is_passed()) return;
+  turn.insist();
+  enforce_memory_limit(retired);
 }
 
 // What is only kept goes before anything in use. At equal age a history goes first, then what was learned: a request

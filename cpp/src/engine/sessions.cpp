@@ -15,16 +15,21 @@ constexpr std::size_t kBytesPerToken = 64;
 
 }  // namespace
 
-SessionEntry* Engine::Storage::find(std::uint64_t verifier, std::uint32_t request) {
-  const auto known = verifiers.find(verifier);
-  if (known == verifiers.end()) return nullptr;
-  const auto entry = known->second.sessions.find(request);
-  return entry == known->second.sessions.end() ? nullptr : entry->second.get();
+SessionEntry* Verifier::find(std::uint32_t request) const {
+  const auto entry = sessions.find(request);
+  return entry == sessions.end() ? nullptr : entry->second.get();
 }
 
-void Engine::Storage::index_inline(SessionEntry& entry) {
+Verifier* Engine::Storage::find(std::uint64_t verifier) const {
+  const auto known = verifiers.find(verifier);
+  return known == verifiers.end() ? nullptr : known->second.get();
+}
+
+void Engine::Storage::index_inline(SessionEntry& entry, bool alone) {
+  if (entry.queued) return;
   std::size_t most = kInlineTokens;
-  if (!entry.queued && !index_text(entry, most)) queue(entry);
+  const bool done = alone ? index_text(entry, most) : entry.session.index_text(most) == 0 && due(entry) == 0;
+  if (!done) queue(entry);
 }
 
 bool Engine::Storage::index_text(SessionEntry& entry, std::size_t& most) {
@@ -37,7 +42,12 @@ bool Engine::Storage::index_text(SessionEntry& entry, std::size_t& most) {
 
 void Engine::Storage::queue(SessionEntry& entry) {
   if (std::exchange(entry.queued, true)) return;
-  jobs.push_back({entry.verifier, entry.request, entry.session.epoch(), nullptr});
+  add({.verifier = entry.verifier, .request = entry.request, .epoch = entry.session.epoch(), .closed = nullptr});
+}
+
+void Engine::Storage::add(Job job) {
+  const std::scoped_lock guard(accounts);
+  jobs.push_back(std::move(job));
   progress.job_added();
 }
 
@@ -54,7 +64,9 @@ std::unique_ptr<SessionEntry> Engine::Storage::take(Verifier& verifier, std::uin
   const auto found = verifier.sessions.find(request);
   std::unique_ptr<SessionEntry> entry = std::move(found->second);
   verifier.sessions.erase(found);
+  const std::scoped_lock guard(accounts);
   session_tokens -= entry->tokens;
+  --statistics.sessions;
   return entry;
 }
 
@@ -67,6 +79,7 @@ void Engine::Storage::retire(std::unique_ptr<SessionEntry> entry, Retired& retir
 void Engine::Storage::keep_index(SessionEntry& entry, double now, Retired& retired) {
   if (entry.forgotten) return;
   kept.keep(entry.name_space, entry.session.give_index(), now, retired.text);
+  const std::scoped_lock guard(accounts);
   session_bytes -= entry.bytes;
   entry.bytes = entry.session.memory_size() + entry.label.capacity();
   session_bytes += entry.bytes;
@@ -75,8 +88,24 @@ void Engine::Storage::keep_index(SessionEntry& entry, double now, Retired& retir
 void Engine::Storage::take_over(SessionEntry& entry) {
   std::optional<OwnIndex> earlier = kept.take(entry.name_space, entry.session.text());
   if (!earlier) return;
-  statistics.taken_over_tokens += earlier->text().size();
+  {
+    const std::scoped_lock guard(accounts);
+    statistics.taken_over_tokens += earlier->text().size();
+  }
   entry.session.go_on_from(*std::move(earlier));
+}
+
+// Of a request that is opened anew: it leaves nothing behind.
+void Engine::Storage::replace(std::unique_ptr<SessionEntry> entry, bool alone, Retired& retired) {
+  if (alone) {
+    retire(std::move(entry), retired);
+    return;
+  }
+  entry->forgotten = true;
+  add({.verifier = entry->verifier,
+       .request = entry->request,
+       .epoch = entry->session.epoch(),
+       .closed = std::move(entry)});
 }
 
 std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double now) {
@@ -95,22 +124,31 @@ std::pair<Status, std::uint32_t> Engine::open(const OpenRequest& request, double
                                                std::string(request.label), now);
   opened->flown.until = request.prompt.size();
 
-  const std::scoped_lock guard(s.lock);
+  Turn turn(s.lock);
   if (request.name_space >= s.namespaces.size()) throw std::out_of_range("open: no such namespace");
-  Verifier& verifier = s.verifiers[request.verifier];
-  verifier.last_seen = now;
-  if (SessionEntry* const before = s.find(request.verifier, request.request)) {
-    if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
-    opened->forgotten = before->forgotten && before->label == opened->label;
-    std::unique_ptr<SessionEntry> replaced = s.take(verifier, request.request);
-    s.keep_index(*replaced, now, retired);
-    s.retire(std::move(replaced), retired);
+  if (s.find(request.verifier) == nullptr) {
+    turn.insist();
+    s.verifiers.try_emplace(request.verifier, std::make_unique<Verifier>());
   }
-  SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
-  s.take_over(entry);
-  s.index_inline(entry);
-  s.account(entry);
-  s.enforce_memory_limit(retired);
+  {
+    Verifier& verifier = *s.find(request.verifier);
+    const std::scoped_lock one_at_a_time(verifier.one_at_a_time);
+    verifier.last_seen = now;
+    if (const SessionEntry* const before = verifier.find(request.request)) {
+      if (before->session.epoch() > request.epoch) return {Status::kStaleEpoch, 0};
+      opened->forgotten = before->forgotten && before->label == opened->label;
+      std::unique_ptr<SessionEntry> replaced = s.take(verifier, request.request);
+      s.keep_index(*replaced, now, retired);
+      s.replace(std::move(replaced), turn.alone(), retired);
+    }
+    SessionEntry& entry = *(verifier.sessions[request.request] = std::move(opened));
+    s.take_over(entry);
+    s.index_inline(entry, turn.alone());
+    const std::scoped_lock accounts(s.accounts);
+    s.account(entry);
+    ++s.statistics.sessions;
+  }
+  s.enforce_memory_limit(turn, retired);
   return {Status::kOk, 0};
 }
 
@@ -119,15 +157,17 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
   Storage& s = *storage_;
   Retired retired;
   std::unique_ptr<SessionEntry> closed;
-  const std::scoped_lock guard(s.lock);
-  SessionEntry* const entry = s.find(verifier, request);
+  const Turn turn(s.lock);
+  Verifier* const known = s.find(verifier);
+  const auto one_at_a_time = known == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(known->one_at_a_time);
+  const SessionEntry* const entry = known == nullptr ? nullptr : known->find(request);
   if (entry == nullptr || entry->session.epoch() != epoch) {
+    const std::scoped_lock accounts(s.accounts);
     ++s.statistics.ignored_closes;
     return entry != nullptr && entry->session.epoch() > epoch ? Status::kStaleEpoch : Status::kOk;
   }
-  Verifier& known = s.verifiers[verifier];
-  known.last_seen = now;
-  closed = s.take(known, request);
+  known->last_seen = now;
+  closed = s.take(*known, request);
   closed->last_used = now;
 
   const auto sum = [](const std::vector<std::uint64_t>& counts) {
@@ -137,14 +177,14 @@ Status Engine::close(std::uint64_t verifier, std::uint32_t request, std::uint32_
   };
   const Acceptance& acceptance = closed->session.acceptance();
   if (const double verified = sum(acceptance.verified); verified > 0) {
+    const std::scoped_lock accounts(s.accounts);
     s.statistics.acceptance_of_requests += sum(acceptance.accepted) / verified;
     ++s.statistics.requests_measured;
   }
   s.keep_index(*closed, now, retired);
   // Shared or not, the indexing thread is the one to free it.
-  s.jobs.push_back({verifier, request, epoch, std::move(closed), time});
-  s.progress.job_added();
-  s.land(*s.jobs.back().closed, retired);
+  s.add({.verifier = verifier, .request = request, .epoch = epoch, .closed = std::move(closed), .time = time});
+  if (turn.alone()) s.land(*s.jobs.back().closed, retired);
   return Status::kOk;
 }
 
@@ -155,13 +195,13 @@ std::size_t Engine::expire(double now) {
   const double oldest = now - s.limits.session_ttl;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> idle;
   for (const auto& [incarnation, verifier] : s.verifiers) {
-    for (const auto& [request, entry] : verifier.sessions) {
-      if (verifier.last_seen < oldest || entry->last_used < oldest) idle.emplace_back(incarnation, request);
+    for (const auto& [request, entry] : verifier->sessions) {
+      if (verifier->last_seen < oldest || entry->last_used < oldest) idle.emplace_back(incarnation, request);
     }
   }
   std::sort(idle.begin(), idle.end());  // what they leave to be done has an order, too
-  for (const auto& [incarnation, request] : idle) s.retire(s.take(s.verifiers[incarnation], request), retired);
-  boost::unordered::erase_if(s.verifiers, [&](const auto& known) { return known.second.last_seen < oldest; });
+  for (const auto& [incarnation, request] : idle) s.retire(s.take(*s.find(incarnation), request), retired);
+  boost::unordered::erase_if(s.verifiers, [&](const auto& known) { return known.second->last_seen < oldest; });
   s.kept.expire(oldest, retired.text);
   s.statistics.evicted_sessions += retired.sessions.size();
   return retired.sessions.size();

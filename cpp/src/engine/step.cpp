@@ -21,6 +21,31 @@ void count(std::vector<T>& counts, std::size_t which, T more = 1) {
   counts[which] += more;
 }
 
+// Of one row; `wish` is the number of its wish, where it has one.
+void write_tail(Workbench& bench, std::size_t row, std::size_t wish, TailColumns& tails) {
+  SessionEntry* const entry = bench.rows[row];
+  Reason reason = bench.reasons[row];
+  std::span<const DraftNode> tree;
+  bench.no_lesson.clear();
+  Lesson& lesson = reason == Reason::kNotEmpty ? bench.drafter.lesson(wish) : bench.no_lesson;
+  if (reason == Reason::kNotEmpty) {
+    tree = bench.drafter.tree(wish);
+    if (tree.empty()) reason = bench.drafter.empty_because(wish);
+  }
+  for (const DraftNode& node : tree) {
+    tails.tokens.push_back(node.token);
+    tails.parents.push_back(node.parent);
+    tails.survival.push_back(node.survival);
+    tails.source.push_back(static_cast<std::uint8_t>(node.source));
+  }
+  tails.node_end.push_back(static_cast<std::uint32_t>(tails.tokens.size()));
+  tails.reason.push_back(static_cast<std::uint8_t>(reason));
+  tails.base.push_back(entry == nullptr ? 0 : entry->session.committed());
+  const bool chain = entry != nullptr && entry->session.options().chain;
+  tails.kind.push_back(static_cast<std::uint8_t>(chain ? TailKind::kChain : TailKind::kTree));
+  if (entry != nullptr) entry->session.deliver(tree, lesson);
+}
+
 }  // namespace
 
 void TailColumns::clear() {
@@ -41,110 +66,103 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
   Storage& s = *storage_;
   Retired retired;
   tails.clear();
-  const std::scoped_lock guard(s.lock);
-  s.begin_batch(step.request.size());
-  if (const auto known = s.verifiers.find(verifier); known != s.verifiers.end()) known->second.last_seen = now;
+  Turn turn(s.lock);
+  {
+    Verifier* const known = s.find(verifier);
+    const auto one_at_a_time =
+        known == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(known->one_at_a_time);
+    if (known != nullptr) known->last_seen = now;
+    const Workbenches::Lent lent(s.benches);
+    Workbench& bench = *lent;
+    bench.begin_batch(step.request.size());
+    bench.accompanied = !turn.alone();
 
-  for (std::size_t row = 0; row < step.request.size(); ++row) {
-    const Session::Commit commit = s.commit_row(verifier, step, row, now, retired);
-    tails.status.push_back(static_cast<std::uint8_t>(commit.status));
-    tails.detail.push_back(commit.position);
-    tails.accepted.push_back(commit.accepted);
-    s.statistics.stale_tails += commit.stale_tail ? 1 : 0;
-  }
-  std::uint32_t asked = 0;
-  for (std::size_t row = 0; row < step.request.size(); ++row) {
-    SessionEntry* const entry = s.rows[row];
-    const std::uint32_t wanted = std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes);
-    Session::Allowance allowed{0, Reason::kRefused};
-    if (entry != nullptr) {
-      allowed = step.most_nodes ? entry->session.paced_allowance(wanted, *step.most_nodes, s.limits.pace)
-                                : entry->session.allowance(wanted);
+    for (std::size_t row = 0; row < step.request.size(); ++row) {
+      SessionEntry* const entry = known == nullptr ? nullptr : known->find(step.request[row]);
+      const Session::Commit commit = s.commit_row(entry, step, row, now, turn.alone(), retired);
+      bench.rows.push_back(commit.status == Status::kOk ? entry : nullptr);
+      bench.stale_tails += commit.stale_tail ? 1 : 0;
+      tails.status.push_back(static_cast<std::uint8_t>(commit.status));
+      tails.detail.push_back(commit.position);
+      tails.accepted.push_back(commit.accepted);
     }
-    s.reasons.push_back(allowed.reason);
-    if (allowed.reason == Reason::kNotEmpty) {
-      s.namespaces[entry->name_space]->mark_used(entry->session.options(), now);
-      s.wish_for(*entry, allowed.nodes);
-      asked += allowed.nodes;
-    }
-  }
-  s.judge_fits();
-  std::optional<StepCost> cost = step.cost;
-  if (cost) cost->rows = static_cast<std::uint32_t>(step.request.size());
-  s.drafter.draft(s.wishes, step.budget == 0 ? asked : step.budget, step.min_survival, cost ? &*cost : nullptr);
+    turn.share();
 
-  std::size_t wish = 0;
-  for (std::size_t row = 0; row < step.request.size(); ++row) {
-    s.write_tail(s.rows[row], wish, s.reasons[row], tails);
-    if (s.reasons[row] == Reason::kNotEmpty) ++wish;
+    std::uint32_t asked = 0;
+    for (std::size_t row = 0; row < step.request.size(); ++row) {
+      SessionEntry* const entry = bench.rows[row];
+      const std::uint32_t wanted = std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes);
+      Session::Allowance allowed{0, Reason::kRefused};
+      if (entry != nullptr) {
+        allowed = step.most_nodes ? entry->session.paced_allowance(wanted, *step.most_nodes, s.limits.pace)
+                                  : entry->session.allowance(wanted);
+      }
+      bench.reasons.push_back(allowed.reason);
+      if (allowed.reason == Reason::kNotEmpty) {
+        s.wish_for(*entry, allowed.nodes, bench);
+        asked += allowed.nodes;
+      }
+    }
+    bench.judge_fits();
+    std::optional<StepCost> cost = step.cost;
+    if (cost) cost->rows = static_cast<std::uint32_t>(step.request.size());
+    bench.drafter.draft(bench.wishes, step.budget == 0 ? asked : step.budget, step.min_survival,
+                        cost ? &*cost : nullptr);
+
+    std::size_t wish = 0;
+    for (std::size_t row = 0; row < step.request.size(); ++row) {
+      const bool wished = bench.reasons[row] == Reason::kNotEmpty;
+      write_tail(bench, row, wish, tails);
+      if (wished) ++wish;
+    }
+    s.count_step(bench, tails, now);
   }
-  s.enforce_memory_limit(retired);
+  s.enforce_memory_limit(turn, retired);
 }
 
-Session::Commit Engine::Storage::commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row,
-                                            double now, Retired& retired) {
-  SessionEntry* const entry = find(verifier, step.request[row]);
-  Session::Commit commit;
-  if (entry == nullptr || step.epoch[row] > entry->session.epoch()) {
-    commit.status = Status::kNeedSync;
-  } else if (step.epoch[row] < entry->session.epoch()) {
-    commit.status = Status::kStaleEpoch;
-  } else {
-    const Verified verified{
-        step.tail_base[row], step.verified[row],
-        step.bitmap_end.empty() ? std::span<const std::uint8_t>{} : ragged(step.bitmap, step.bitmap_end, row)};
-    commit = entry->session.commit(step.start[row], ragged(step.tokens, step.token_end, row), verified);
-  }
-  const bool taken = commit.status == Status::kOk;
-  if (taken) {
-    entry->last_used = now;
-    if (commit.lesson) {
-      if (Model* const model = model_to_teach(*namespaces[entry->name_space], now)) entry->session.teach(*model);
-    }
-    if (commit.kept < entry->flown.until) land(*entry, retired);
-    index_inline(*entry);
-    entry->session.report(statistics.acceptance);
-  } else {
-    count(statistics.row_errors, static_cast<std::size_t>(commit.status), std::uint64_t{1});
-  }
-  rows.push_back(taken ? entry : nullptr);
+Session::Commit Engine::Storage::commit_row(SessionEntry* entry, const StepColumns& step, std::size_t row, double now,
+                                            bool alone, Retired& retired) {
+  if (entry == nullptr || step.epoch[row] > entry->session.epoch()) return {.status = Status::kNeedSync};
+  if (step.epoch[row] < entry->session.epoch()) return {.status = Status::kStaleEpoch};
+  const Verified verified{
+      step.tail_base[row], step.verified[row],
+      step.bitmap_end.empty() ? std::span<const std::uint8_t>{} : ragged(step.bitmap, step.bitmap_end, row)};
+  const Session::Commit commit =
+      entry->session.commit(step.start[row], ragged(step.tokens, step.token_end, row), verified);
+  if (commit.status != Status::kOk) return commit;
+  entry->last_used = now;
+  if (commit.lesson) teach(*entry, now, alone);
+  if (commit.kept < entry->flown.until) take_back(*entry, alone, retired);
+  index_inline(*entry, alone);
   return commit;
 }
 
-void Engine::Storage::write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails) {
-  std::span<const DraftNode> tree;
-  no_lesson.clear();
-  Lesson& lesson = reason == Reason::kNotEmpty ? drafter.lesson(wish) : no_lesson;
-  if (reason == Reason::kNotEmpty) {
-    tree = drafter.tree(wish);
-    if (tree.empty()) reason = drafter.empty_because(wish);
-  }
-  for (const DraftNode& node : tree) {
-    tails.tokens.push_back(node.token);
-    tails.parents.push_back(node.parent);
-    tails.survival.push_back(node.survival);
-    tails.source.push_back(static_cast<std::uint8_t>(node.source));
-  }
-  tails.node_end.push_back(static_cast<std::uint32_t>(tails.tokens.size()));
-  tails.reason.push_back(static_cast<std::uint8_t>(reason));
-  tails.base.push_back(entry == nullptr ? 0 : entry->session.committed());
-  const bool chain = entry != nullptr && entry->session.options().chain;
-  tails.kind.push_back(static_cast<std::uint8_t>(chain ? TailKind::kChain : TailKind::kTree));
-  if (entry != nullptr) {
-    entry->session.deliver(tree, lesson);
-    account(*entry);
-  }
-
-  if (tree.empty()) {
-    count(statistics.empty_tails, static_cast<std::size_t>(reason), std::uint64_t{1});
-    return;
-  }
-  ++statistics.delivered_tails;
+void Engine::Storage::count_step(const Workbench& bench, const TailColumns& tails, double now) {
+  const std::scoped_lock guard(accounts);
+  statistics.stale_tails += bench.stale_tails;
+  statistics.accompanied_steps += bench.accompanied ? 1 : 0;
   std::array<std::uint16_t, INT16_MAX> depth;
-  for (std::size_t node = 0; node < tree.size(); ++node) {
-    const std::int16_t parent = tree[node].parent;
-    depth[node] = parent < 0 ? 0 : depth[static_cast<std::size_t>(parent)] + 1;
-    count(statistics.delivered, depth[node], std::uint64_t{1});
+  for (std::size_t row = 0; row < bench.rows.size(); ++row) {
+    SessionEntry* const entry = bench.rows[row];
+    if (entry == nullptr) {
+      count(statistics.row_errors, tails.status[row], std::uint64_t{1});
+    } else {
+      entry->session.report(statistics.acceptance);
+      if (bench.reasons[row] == Reason::kNotEmpty) {
+        namespaces[entry->name_space]->mark_used(entry->session.options(), now);
+      }
+      account(*entry);
+    }
+    const std::span<const std::int16_t> parents = ragged(std::span(tails.parents), tails.node_end, row);
+    if (parents.empty()) {
+      count(statistics.empty_tails, tails.reason[row], std::uint64_t{1});
+      continue;
+    }
+    ++statistics.delivered_tails;
+    for (std::size_t node = 0; node < parents.size(); ++node) {
+      depth[node] = parents[node] < 0 ? 0 : depth[static_cast<std::size_t>(parents[node])] + 1;
+      count(statistics.delivered, depth[node], std::uint64_t{1});
+    }
   }
 }
 

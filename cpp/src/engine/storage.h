@@ -1,5 +1,16 @@
-// What the engine holds. One lock guards all of it: steps take it for one
-// batch, the indexing thread for one slice of text, each in turn.
+// What the engine holds, and who may touch it when.
+//
+// One lock guards all of it, taken in turns. What verifiers send (opens, closes,
+// steps) takes it alone if nobody is drafting, and lets others in as soon as it
+// only reads. If somebody is drafting, it goes on in company: it changes what is
+// its verifier's own, and leaves to the indexing thread what others draft from:
+// lessons, flights, histories. So no verifier waits for another's drafts.
+// Everyone else takes the lock alone, for a bounded time, and lets drafts go first;
+// or shares it, who only looks.
+//
+// In company, a verifier's sessions are guarded by its own mutex, and `accounts`
+// guards what is summed over all, and the queue of jobs. Order: lock, mutex of the
+// verifier, accounts.
 #pragma once
 
 #include <deque>
@@ -14,13 +25,12 @@
 
 #include "draftd/drafting.h"
 #include "draftd/engine.h"
-#include "draftd/nearest.h"
 #include "engine/history.h"
 #include "engine/indexing.h"
 #include "engine/kept_indexes.h"
 #include "engine/learning.h"
-#include "engine/tape_selection.h"
-#include "support/fair_lock.h"
+#include "engine/workbench.h"
+#include "support/turn_lock.h"
 
 namespace draftd {
 
@@ -98,15 +108,20 @@ struct SessionEntry {
   std::size_t tokens = 0;  // of its index, as last accounted
   Flown flown = {};
   bool queued = false;     // a job to index its text is in the queue
+  bool grounded = false;   // what is in flight of it is to be taken back, by that job
   bool forgotten = false;  // it leaves nothing behind
 };
 
 struct Verifier {
-  double last_seen;
+  SessionEntry* find(std::uint32_t request) const;
+
+  std::mutex one_at_a_time;  // who answers a message of it in company
+  double last_seen = 0;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<SessionEntry>> sessions;
 };
 
-// Index a session's own text and share it in flight, or, with `closed`, share what it leaves behind.
+// Index a session's own text and share it in flight; or, with `closed`, share what
+// it leaves behind; or, with `outcome`, teach the model of the namespace.
 struct Job {
   std::uint64_t verifier;
   std::uint32_t request;
@@ -114,6 +129,8 @@ struct Job {
   std::unique_ptr<SessionEntry> closed;
   std::int64_t time = 0;   // when it was closed, unix seconds
   std::size_t shared = 0;  // tokens already shared
+  std::uint32_t name_space = 0;
+  std::unique_ptr<const Outcome> outcome = nullptr;
 };
 
 // What is on its way out: freed after the lock, not under it.
@@ -123,23 +140,16 @@ struct Retired {
   std::vector<std::unique_ptr<Model>> models;
 };
 
-// A corpus of one request in a step, while it is judged how well it fits.
-struct Fit {
-  SealedSource* source;
-  const Reach* reach;
-  std::uint32_t corpora;     // that follow, this one included, of the same request
-  std::uint32_t live_match;  // longest match of that request's live text
-};
-
 struct Engine::Storage {
   Storage(EngineLimits given, std::unique_ptr<const Model> start)
       : limits(given), start(std::move(start)), kept(given.memory / 4) {}
 
   const EngineLimits limits;
   const std::unique_ptr<const Model> start;  // of every namespace's learning
-  mutable FairLock lock;
+  mutable TurnLock lock;
   std::vector<std::unique_ptr<NamespaceState>> namespaces;
-  boost::unordered_flat_map<std::uint64_t, Verifier> verifiers;
+  boost::unordered_flat_map<std::uint64_t, std::unique_ptr<Verifier>> verifiers;
+  mutable std::mutex accounts;
   std::deque<Job> jobs;
   KeptIndexes kept;  // at most a quarter of the memory, and the first to go
   IndexingProgress progress;
@@ -153,28 +163,19 @@ struct Engine::Storage {
   std::mutex draining;  // one at a time: a long document is drained in pieces
   std::thread indexing_thread;
 
-  // Buffers of step(), kept from step to step.
-  Drafter drafter;
-  std::vector<SessionEntry*> rows;
-  std::vector<LiveSource> live;
-  std::vector<SealedSource> sealed;
-  std::vector<PairsSource> pairs;
-  std::vector<DraftWish> wishes;
-  std::vector<Fit> fits;
-  NearestSearch fit_search;
-  std::vector<Reason> reasons;
-  Lesson no_lesson;  // of a row that wants no draft
-
   std::uint64_t taken_away = 0;  // how often text was, of any namespace
-  TapeSelection tape_selection;  // buffers of tapes()
+  Workbenches benches;
 
   // sessions.cpp
-  SessionEntry* find(std::uint64_t verifier, std::uint32_t request);
-  void index_inline(SessionEntry& entry);
+  Verifier* find(std::uint64_t verifier) const;
+  // Of what a message brought; `alone`: with the lock alone.
+  void index_inline(SessionEntry& entry, bool alone);
   void queue(SessionEntry& entry);
+  void add(Job job);
   // Indexes up to `most` tokens of what a request has new, for itself and for the
   // flight, and takes them off; whether that was all.
   bool index_text(SessionEntry& entry, std::size_t& most);
+  // With `accounts`, or the lock alone.
   void account(SessionEntry& entry);
   // Takes a session out; its bytes count until it is retired.
   std::unique_ptr<SessionEntry> take(Verifier& verifier, std::uint32_t request);
@@ -183,6 +184,7 @@ struct Engine::Storage {
   void keep_index(SessionEntry& entry, double now, Retired& retired);
   // Goes on from the index of an earlier request whose text this one begins with.
   void take_over(SessionEntry& entry);
+  void replace(std::unique_ptr<SessionEntry> entry, bool alone, Retired& retired);
 
   // histories.cpp
   std::deque<HistoryKey> history_keys() const;
@@ -205,6 +207,8 @@ struct Engine::Storage {
   void feed(SessionEntry& entry, std::size_t& most);
   // What is in flight of a request counts no more.
   void land(SessionEntry& entry, Retired& retired);
+  // The same at once or, in company, behind the steps.
+  void take_back(SessionEntry& entry, bool alone, Retired& retired);
   // Empties a flight and queues the requests that were in it.
   void begin_anew(History& history, Retired& retired);
 
@@ -213,29 +217,31 @@ struct Engine::Storage {
   const Model& model_of(const NamespaceState& home) const;
   // The namespace's own model, from now on; null when nothing is to be learned.
   Model* model_to_teach(NamespaceState& home, double now);
+  // What became of a session's tail, at once or, in company, behind the steps.
+  void teach(SessionEntry& entry, double now, bool alone);
   // Returns the one before; either may be null.
   std::unique_ptr<Model> exchange_model(NamespaceState& home, std::unique_ptr<Model> model);
 
   // memory.cpp
   void enforce_memory_limit(Retired& retired);
+  // Takes the lock alone if there is something to evict.
+  void enforce_memory_limit(Turn& turn, Retired& retired);
   bool evict_one(Retired& retired);
 
   // step.cpp
-  Session::Commit commit_row(std::uint64_t verifier, const StepColumns& step, std::size_t row, double now,
+  Session::Commit commit_row(SessionEntry* entry, const StepColumns& step, std::size_t row, double now, bool alone,
                              Retired& retired);
-  void write_tail(SessionEntry* entry, std::size_t wish, Reason reason, TailColumns& tails);
+  void count_step(const Workbench& bench, const TailColumns& tails, double now);
 
   // tapes.cpp
   // Text of the namespace goes: windows of it that verifiers have are to go, too.
   void take_away(NamespaceState& home) { home.taken_away = ++taken_away; }
-  void look_for_windows(SessionEntry& entry);
+  void look_for_windows(SessionEntry& entry, TapeSelection& selection) const;
   void state_what_is_read(const SessionEntry& entry, TapeColumns& tapes) const;
 
   // wishes.cpp
-  void begin_batch(std::size_t requests);
-  void wish_for(SessionEntry& entry, std::uint32_t nodes);
-  void read_corpora(SessionEntry& entry, std::uint32_t live_match);
-  void judge_fits();
+  void wish_for(SessionEntry& entry, std::uint32_t nodes, Workbench& bench) const;
+  void read_corpora(SessionEntry& entry, std::uint32_t live_match, Workbench& bench) const;
 
   // upkeep.cpp
   std::size_t index_jobs(std::size_t most, Retired& retired);

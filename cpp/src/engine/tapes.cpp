@@ -1,5 +1,6 @@
 // Windows of text for verifiers that match by themselves.
 #include <mutex>
+#include <shared_mutex>
 
 #include "engine/storage.h"
 
@@ -9,26 +10,29 @@ void Engine::tapes(std::uint64_t verifier, std::span<const std::uint32_t> reques
                    std::uint32_t windows, std::uint64_t news, TapeColumns& tapes) {
   Storage& s = *storage_;
   tapes.clear();
-  const std::scoped_lock guard(s.lock);
-  s.tape_selection.clear(request.size());
+  const std::shared_lock guard(s.lock);
+  Verifier* const known = s.find(verifier);
+  const auto one_at_a_time = known == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(known->one_at_a_time);
+  const Workbenches::Lent lent(s.benches);
+  TapeSelection& selection = (*lent).tape_selection;
+  selection.clear(request.size());
   for (std::size_t row = 0; row < request.size(); ++row) {
-    SessionEntry* const entry = s.find(verifier, request[row]);
+    SessionEntry* const entry = known == nullptr ? nullptr : known->find(request[row]);
     const bool open = entry != nullptr && entry->session.epoch() == epoch[row] && !entry->session.stopped();
-    s.tape_selection.begin_row(open ? entry->session.options().vocabulary : 0);
-    if (open) s.look_for_windows(*entry);
+    selection.begin_row(open ? entry->session.options().vocabulary : 0);
+    if (open) s.look_for_windows(*entry, selection);
   }
-  s.tape_selection.choose(windows, tapes);
+  selection.choose(windows, tapes);
   tapes.news = s.taken_away;
-  const auto known = s.verifiers.find(verifier);
-  if (news == s.taken_away || known == s.verifiers.end()) return;
+  if (news == s.taken_away || known == nullptr) return;
   if (news > s.taken_away) news = 0;  // of another life
-  for (const auto& [handle, entry] : known->second.sessions) {
+  for (const auto& [handle, entry] : known->sessions) {
     if (s.namespaces[entry->name_space]->taken_away > news) s.state_what_is_read(*entry, tapes);
   }
 }
 
 // The order in which equally long matches are preferred is that of drafts.
-void Engine::Storage::look_for_windows(SessionEntry& entry) {
+void Engine::Storage::look_for_windows(SessionEntry& entry, TapeSelection& selection) const {
   Session& session = entry.session;
   const NamespaceState& home = *namespaces[entry.name_space];
   const std::uint32_t own = session.own_cursor().length;
@@ -36,16 +40,16 @@ void Engine::Storage::look_for_windows(SessionEntry& entry) {
   home.each_history(session.options(), [&](const History& history, Source) {
     for (const auto& head : {history.newer_head(), history.older_head()}) {
       const Index& index = head->index();
-      if (index.tokens() > 0) tape_selection.add(index, session.cursor_in(index), 0, histories);
+      if (index.tokens() > 0) selection.add(index, session.cursor_in(index), 0, histories);
     }
     // What matches no further than its own text may be its own.
     if (const Flight& flight = history.flight(); flight.has_others(entry)) {
-      tape_selection.add(flight.index(), session.cursor_in(flight.index()), own, histories);
+      selection.add(flight.index(), session.cursor_in(flight.index()), own, histories);
     }
-    if (!history.segments()->empty()) tape_selection.add(*history.segments(), session.text(), histories);
+    if (!history.segments()->empty()) selection.add(*history.segments(), session.text(), histories);
   });
   home.each_corpus(session.options(), [&](std::uint32_t number, const Corpus& corpus) {
-    tape_selection.add(*corpus.segments, session.text(), {number, corpus.identity});
+    selection.add(*corpus.segments, session.text(), {number, corpus.identity});
   });
 }
 

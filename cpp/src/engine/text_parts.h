@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -15,7 +15,7 @@
 #include "draftd/index.h"
 #include "draftd/segment.h"
 #include "engine/head.h"
-#include "support/fair_lock.h"
+#include "support/turn_lock.h"
 
 namespace draftd {
 
@@ -53,10 +53,10 @@ class TextPart {
 class LivePart : public TextPart {
  public:
   explicit LivePart(const Index& own) : index_(&own) {}
-  LivePart(std::shared_ptr<const Index> pieces, FairLock& growing)
+  LivePart(std::shared_ptr<const Index> pieces, TurnLock& growing)
       : index_(pieces.get()), pieces_(std::move(pieces)), growing_(&growing) {}
   // `growing`: the lock under which the head grows; null if it doesn't any more.
-  LivePart(std::shared_ptr<const Head> head, FairLock* growing)
+  LivePart(std::shared_ptr<const Head> head, TurnLock* growing)
       : index_(&head->index()), head_(std::move(head)), growing_(growing) {}
 
   std::uint64_t tokens() const override;
@@ -66,8 +66,8 @@ class LivePart : public TextPart {
 
  private:
   // Held while the index is read.
-  std::unique_lock<FairLock> guard() const {
-    return growing_ == nullptr ? std::unique_lock<FairLock>() : std::unique_lock(*growing_);
+  std::shared_lock<TurnLock> guard() const {
+    return growing_ == nullptr ? std::shared_lock<TurnLock>() : std::shared_lock(*growing_);
   }
   std::span<const Continuation> followers(State state) const;
   std::optional<DocumentPlace> place(std::size_t position) const;
@@ -75,7 +75,7 @@ class LivePart : public TextPart {
   const Index* index_;
   std::shared_ptr<const Index> pieces_;
   std::shared_ptr<const Head> head_;
-  FairLock* growing_ = nullptr;
+  TurnLock* growing_ = nullptr;
   mutable std::vector<Continuation> followers_;  // kept for its memory
 };
 

@@ -1,6 +1,7 @@
 // The engine's life: construction, corpora, indexing behind the steps, figures.
 #include <algorithm>
 #include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 
@@ -12,6 +13,8 @@ namespace {
 
 // Sealed sources of a request beside the history's and the group's.
 constexpr std::size_t kMaxCorpora = kMaxSources - 2;
+// What it costs to learn from a draft, in tokens indexed.
+constexpr std::size_t kTokensPerLesson = 16;
 
 }  // namespace
 
@@ -109,14 +112,23 @@ std::size_t Engine::Storage::index_jobs(std::size_t most, Retired& retired) {
 // Does up to `most` tokens of the job and takes them off; true when it is done.
 bool Engine::Storage::work(Job& job, std::size_t& most, Retired& retired) {
   if (job.closed) return share(job, most, retired);
-  SessionEntry* const entry = find(job.verifier, job.request);
+  if (job.outcome) {
+    most -= std::min(most, kTokensPerLesson);
+    NamespaceState& home = *namespaces[job.name_space];
+    if (Model* const model = model_to_teach(home, home.last_used)) job.outcome->teach(*model);
+    return true;
+  }
+  const Verifier* const verifier = find(job.verifier);
+  SessionEntry* const entry = verifier == nullptr ? nullptr : verifier->find(job.request);
   if (entry == nullptr || entry->session.epoch() != job.epoch || !entry->queued) return true;
+  if (std::exchange(entry->grounded, false)) land(*entry, retired);
   entry->queued = !index_text(*entry, most);
   account(*entry);
   return !entry->queued;
 }
 
 bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
+  land(*job.closed, retired);
   const Session& session = job.closed->session;
   const RequestOptions& options = session.options();
   const std::span<const Token> text = options.share == Share::kAll ? session.text() : session.output();
@@ -145,17 +157,17 @@ bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   return done;
 }
 
-// One hold of the lock for each history and each namespace: steps go between.
+// One hold of the lock for each history and each namespace: who wants it alone goes between.
 EngineStatistics Engine::statistics() const {
   const Storage& s = *storage_;
   EngineStatistics figures;
   std::size_t namespaces = 0;
   {
-    const std::scoped_lock guard(s.lock);
+    const std::shared_lock guard(s.lock);
+    const std::scoped_lock accounts(s.accounts);
     figures = s.statistics;
     namespaces = s.namespaces.size();
     figures.verifiers = s.verifiers.size();
-    for (const auto& [incarnation, verifier] : s.verifiers) figures.sessions += verifier.sessions.size();
     figures.own = {s.session_tokens, s.session_bytes};
     figures.kept = {s.kept.tokens(), s.kept.memory_size()};
     figures.learned_bytes = s.learned_bytes;
@@ -165,14 +177,14 @@ EngineStatistics Engine::statistics() const {
     size.bytes += bytes;
   };
   for (const HistoryKey& key : s.history_keys()) {
-    const std::scoped_lock guard(s.lock);
+    const std::shared_lock guard(s.lock);
     const History* const history = s.find_history(key);
     if (history == nullptr) continue;
     add(key.group.empty() ? figures.history : figures.group, history->tokens(), history->memory_size());
     add(figures.in_flight, history->flight().index().tokens(), history->flight().memory_size());
   }
   for (std::size_t name_space = 0; name_space < namespaces; ++name_space) {
-    const std::scoped_lock guard(s.lock);
+    const std::shared_lock guard(s.lock);
     for (const auto& [number, corpus] : s.namespaces[name_space]->corpora) {
       for (const auto& segment : *corpus.segments) add(figures.corpus, segment->tokens(), segment->memory_size());
     }

@@ -83,7 +83,7 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
   if (used_tail) result.accepted = observe(fresh, verified);
   if (passed) pass(fresh);
   if (!fresh.empty()) tail_base_ = Verified::kNoTail;
-  result.lesson = (used_tail || passed) && !lesson_.end.empty();  // none where a preset drafted
+  result.lesson = (used_tail || passed) && !outcome_.lesson.end.empty();  // none where a preset drafted
   result.stale_tail = names_tail && !used_tail;
   append(fresh);
   return result;
@@ -118,16 +118,17 @@ std::size_t Session::counted(std::span<const Token> tokens) const {
 
 // Follows the committed tokens through the last tail, of which nothing is known to have been verified.
 void Session::pass(std::span<const Token> tokens) {
-  followed_.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted(tokens)));
-  depths_.resize(tail_.size());
-  fates_.assign(tail_.size(), Fate::kNotVerified);
+  outcome_.followed.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted(tokens)));
+  outcome_.depths.resize(tail_.size());
+  outcome_.fates.assign(tail_.size(), Outcome::Fate::kNotVerified);
   std::int32_t reached = -1;
   for (std::size_t node = 0; node < tail_.size(); ++node) {
     const std::int16_t parent = tail_[node].parent;
-    const std::size_t depth = parent < 0 ? 1 : depths_[static_cast<std::size_t>(parent)] + std::size_t{1};
-    depths_[node] = static_cast<std::uint16_t>(depth);
-    if (parent != reached || depth > followed_.size() || tail_[node].token != followed_[depth - 1]) continue;
-    fates_[node] = Fate::kPassed;
+    const std::size_t depth = parent < 0 ? 1 : outcome_.depths[static_cast<std::size_t>(parent)] + std::size_t{1};
+    outcome_.depths[node] = static_cast<std::uint16_t>(depth);
+    if (parent != reached || depth > outcome_.followed.size() || tail_[node].token != outcome_.followed[depth - 1])
+      continue;
+    outcome_.fates[node] = Outcome::Fate::kPassed;
     reached = static_cast<std::int32_t>(node);
   }
 }
@@ -148,17 +149,17 @@ std::int16_t Session::observe(std::span<const Token> tokens, const Verified& ver
   std::int32_t reached = -1;
   std::int16_t length = 0;
   bool any_verified = false;
-  depths_.resize(tail_.size());
-  fates_.assign(tail_.size(), Fate::kNotVerified);
-  followed_.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted));
+  outcome_.depths.resize(tail_.size());
+  outcome_.fates.assign(tail_.size(), Outcome::Fate::kNotVerified);
+  outcome_.followed.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted));
   for (std::size_t node = 0; node < tail_.size(); ++node) {
     const std::int16_t parent = tail_[node].parent;
-    const std::size_t depth = parent < 0 ? 1 : depths_[static_cast<std::size_t>(parent)] + std::size_t{1};
-    depths_[node] = static_cast<std::uint16_t>(depth);
+    const std::size_t depth = parent < 0 ? 1 : outcome_.depths[static_cast<std::size_t>(parent)] + std::size_t{1};
+    outcome_.depths[node] = static_cast<std::uint16_t>(depth);
     if (!went_through(node)) continue;
     any_verified = true;
     const bool accepted = parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1];
-    fates_[node] = accepted ? Fate::kAccepted : Fate::kRejected;
+    outcome_.fates[node] = accepted ? Outcome::Fate::kAccepted : Outcome::Fate::kRejected;
     if (accepted) {
       reached = static_cast<std::int32_t>(node);
       length = static_cast<std::int16_t>(depth);
@@ -198,23 +199,23 @@ Session::Allowance Session::allowance(std::uint32_t asked) const {
   return {nodes, Reason::kNotEmpty};
 }
 
-void Session::teach(Model& model) const {
-  const std::size_t places = lesson_.end.size();  // of the root and the nodes; none where a preset drafted
-  if (places > 0 && !followed_.empty()) model.learn(lesson_.of(0), followed_[0]);
+void Outcome::teach(Model& model) const {
+  const std::size_t places = lesson.end.size();  // of the root and the nodes; none where a preset drafted
+  if (places > 0 && !followed.empty()) model.learn(lesson.of(0), followed[0]);
   for (std::size_t node = 0; node + 1 < places; ++node) {
-    const std::size_t depth = depths_[node];
-    const bool reached = fates_[node] == Fate::kAccepted || fates_[node] == Fate::kPassed;
-    if (reached && depth < followed_.size()) model.learn(lesson_.of(node + 1), followed_[depth]);
+    const std::size_t depth = depths[node];
+    const bool reached = fates[node] == Fate::kAccepted || fates[node] == Fate::kPassed;
+    if (reached && depth < followed.size()) model.learn(lesson.of(node + 1), followed[depth]);
   }
-  for (std::size_t node = 0; node < lesson_.raw.size(); ++node) {
-    const bool verified = fates_[node] == Fate::kAccepted || fates_[node] == Fate::kRejected;
-    if (verified) model.learn_survival(lesson_.raw[node], fates_[node] == Fate::kAccepted);
+  for (std::size_t node = 0; node < lesson.raw.size(); ++node) {
+    const bool verified = fates[node] == Fate::kAccepted || fates[node] == Fate::kRejected;
+    if (verified) model.learn_survival(lesson.raw[node], fates[node] == Fate::kAccepted);
   }
 }
 
 void Session::deliver(std::span<const DraftNode> tree, Lesson& lesson) {
   tail_.assign(tree.begin(), tree.end());
-  std::swap(lesson_, lesson);
+  std::swap(outcome_.lesson, lesson);
   tail_base_ = committed();
 }
 
@@ -275,8 +276,7 @@ void Session::report(Acceptance& total) {
 std::size_t Session::memory_size() const {
   return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
          places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) +
-         tail_.capacity() * sizeof(DraftNode) + lesson_.memory_size() + followed_.capacity() * sizeof(Token) +
-         depths_.capacity() * sizeof(std::uint16_t) + fates_.capacity();
+         tail_.capacity() * sizeof(DraftNode) + outcome_.memory_size();
 }
 
 }  // namespace draftd
