@@ -14,6 +14,7 @@ from draftd.wire.ring import GREETING, ring_path
 
 LONGEST_ANSWER = 1 << 30  # bytes; memory is taken as they come
 GREETING_SECONDS = 1.0  # a drafter that takes the connection greets within; if not, ZMQ is tried
+MOST_UNSENT = 1 << 20  # bytes that wait for a drafter that does not read, besides those of one message
 LINGER_SECONDS = 0.1  # at the close, for what was sent before it
 
 
@@ -39,7 +40,7 @@ class RingChannel:
         if self._ring is None and not self._zmq_serves:
             self._connect(until)
         if self._ring is not None:
-            return self._send_through(self._ring, frames)
+            return self._send_through(self._ring, frames, until)
         if self._knocked is not None:
             return False  # there is time for a greeting left, and none to wait for it
         self._zmq_serves = self._zmq.send(frames, until - time.monotonic())
@@ -62,9 +63,11 @@ class RingChannel:
         self._give_up()
         self._zmq.close()
 
-    def _send_through(self, ring: native.Ring, frames: list[bytes]) -> bool:
+    def _send_through(self, ring: native.Ring, frames: list[bytes], until: float) -> bool:
         try:
-            return all(map(ring.send, frames))
+            if ring.unsent >= MOST_UNSENT:
+                ring.flush(max(0.0, until - time.monotonic()))
+            return ring.unsent < MOST_UNSENT and all(map(ring.send, frames))
         except native.RingBroken:
             self._leave()
             return False
