@@ -16,7 +16,9 @@ BOOST_AUTO_TEST_SUITE(turn_lock_test)
 BOOST_AUTO_TEST_CASE(who_is_alone_is_alone_and_who_shares_sees_all_of_what_was_done) {
   constexpr int kRounds = 2000;
   TurnLock lock;
-  int one = 0, other = 0;  // equal whenever nobody is alone
+  // Equal whenever nobody is alone.
+  int one = 0;
+  int other = 0;
   std::atomic<int> torn = 0;
   const auto change = [&] {
     for (int round = 0; round < kRounds; ++round) {

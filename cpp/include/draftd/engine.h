@@ -58,8 +58,10 @@ struct StepColumns {
   std::span<const std::uint16_t> max_nodes;
   std::uint32_t budget;  // over the batch; 0: as much as the rows ask for
   double min_survival;
-  std::optional<std::uint32_t> most_nodes = {};  // of each request; where there is one EngineLimits::pace holds
-  std::optional<StepCost> cost = {};             // no more nodes than pay, then; its `rows` are set by the step
+  // Of each request; where there is one EngineLimits::pace holds.
+  std::optional<std::uint32_t> most_nodes = std::nullopt;
+  // No more nodes than pay, then; its `rows` are set by the step.
+  std::optional<StepCost> cost = std::nullopt;
 };
 
 struct TailColumns {

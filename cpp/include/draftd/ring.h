@@ -39,7 +39,7 @@ struct alignas(64) RingState {
 };
 
 // Bits: what an end sleeps for.
-enum RingWish : std::uint32_t { kNothing = 0, kBytes = 1, kRoom = 2 };
+enum RingWish : std::uint8_t { kNothing = 0, kBytes = 1, kRoom = 2 };
 
 class RingMemory {
  public:
@@ -64,7 +64,7 @@ class RingMemory {
 class Ring {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class Woken { kReady, kTimeIsUp, kByOther, kBySignal };
+  enum class Woken : std::uint8_t { kReady, kTimeIsUp, kByOther, kBySignal };
 
   // Takes the socket, a connected unix stream. `spins`: there is a processor to spare for short waits.
   Ring(std::shared_ptr<RingMemory> memory, int socket, RingEnd end, std::size_t longest_frame, bool spins);

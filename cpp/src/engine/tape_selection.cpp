@@ -1,6 +1,7 @@
 #include "engine/tape_selection.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "draftd/drafting.h"
 #include "sealed/layout.h"
@@ -79,44 +80,46 @@ void TapeSelection::choose(std::uint32_t windows, TapeColumns& tapes) {
 }
 
 void TapeSelection::choose(const Row& row, std::span<const Place> places, std::uint32_t windows, TapeColumns& tapes) {
-  // kNoToken where the document ends, and where an id is none of the request's vocabulary.
-  const auto token = [&](const Place& place, std::size_t position) {
-    Token read = kNoToken;
-    if (place.segment != nullptr) {
-      read = static_cast<Token>(place.segment->symbol(position)) - 1;
-    } else if (position < place.live.size()) {
-      read = place.live[position];
-    }
-    return read < row.vocabulary ? read : kNoToken;
-  };
-  const auto go_on_alike = [&](const Place& a, const Place& b) {
-    for (std::size_t i = 0; i < kDistinct; ++i) {
-      const Token of_a = token(a, a.at + i);
-      if (of_a != token(b, b.at + i)) return false;
-      if (of_a == kNoToken) return true;
-    }
-    return true;
-  };
   chosen_.clear();
   for (const Place& place : places) {
     if (chosen_.size() == windows) break;
-    if (token(place, place.at) == kNoToken) continue;
-    const auto is_like = [&](const Place* other) { return go_on_alike(place, *other); };
+    if (place.token(place.at, row.vocabulary) == kNoToken) continue;
+    const auto is_like = [&](const Place* other) { return place.goes_on_like(*other, row.vocabulary); };
     if (std::none_of(chosen_.begin(), chosen_.end(), is_like)) chosen_.push_back(&place);
   }
-  for (auto chosen = chosen_.rbegin(); chosen != chosen_.rend(); ++chosen) {
-    const Place& place = **chosen;
-    std::size_t from = place.at;
-    while (place.at - from < kBefore && token(place, from - 1) != kNoToken) --from;
-    for (std::size_t position = from; position < place.at + kAfter; ++position) {
-      const Token read = token(place, position);
-      if (read == kNoToken) break;
-      tapes.tokens.push_back(read);
-    }
-    tapes.token_end.push_back(static_cast<std::uint32_t>(tapes.tokens.size()));
-    tapes.corpus.push_back(place.source.corpus);
-    tapes.version.push_back(place.source.version);
+  for (const Place* place : chosen_ | std::views::reverse) place->write(row.vocabulary, tapes);
+}
+
+Token TapeSelection::Place::token(std::size_t position, Token vocabulary) const {
+  Token read = kNoToken;
+  if (segment != nullptr) {
+    read = static_cast<Token>(segment->symbol(position)) - 1;
+  } else if (position < live.size()) {
+    read = live[position];
   }
+  return read < vocabulary ? read : kNoToken;
+}
+
+bool TapeSelection::Place::goes_on_like(const Place& other, Token vocabulary) const {
+  for (std::size_t i = 0; i < kDistinct; ++i) {
+    const Token here = token(at + i, vocabulary);
+    if (here != other.token(other.at + i, vocabulary)) return false;
+    if (here == kNoToken) return true;
+  }
+  return true;
+}
+
+void TapeSelection::Place::write(Token vocabulary, TapeColumns& tapes) const {
+  std::size_t from = at;
+  while (at - from < kBefore && token(from - 1, vocabulary) != kNoToken) --from;
+  for (std::size_t position = from; position < at + kAfter; ++position) {
+    const Token read = token(position, vocabulary);
+    if (read == kNoToken) break;
+    tapes.tokens.push_back(read);
+  }
+  tapes.token_end.push_back(static_cast<std::uint32_t>(tapes.tokens.size()));
+  tapes.corpus.push_back(source.corpus);
+  tapes.version.push_back(source.version);
 }
 
 }  // namespace draftd

@@ -46,6 +46,12 @@ class TapeSelection {
     const Segment::Layout* segment;
     std::size_t at;  // of the token that follows
     TapeSource source;
+
+    // kNoToken where the document ends, and where an id is none of the request's vocabulary.
+    Token token(std::size_t position, Token vocabulary) const;
+    bool goes_on_like(const Place& other, Token vocabulary) const;
+    // The window around it.
+    void write(Token vocabulary, TapeColumns& tapes) const;
   };
   struct Sealed {
     Nearest* nearest;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "draftd/ring.h"
 
@@ -43,7 +44,7 @@ RingMemory::RingMemory(int file) {
   struct stat status{};
   require(::fstat(file, &status) == 0);
   const int seals = ::fcntl(file, F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals || status.st_size != kMemoryBytes) {
+  if (seals < 0 || (seals & kSeals) != kSeals || std::cmp_not_equal(status.st_size, kMemoryBytes)) {
     throw RingBroken("the memory offered is no ring");
   }
   void* mapped = ::mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

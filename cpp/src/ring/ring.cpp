@@ -25,7 +25,7 @@ constexpr std::size_t kMostOthers = 4;
 constexpr RingEnd other(RingEnd end) { return end == RingEnd::kServer ? RingEnd::kClient : RingEnd::kServer; }
 
 void relax() {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
@@ -89,7 +89,7 @@ std::size_t Ring::write(std::span<const std::uint8_t> bytes) {
 void Ring::publish() {
   // Sequentially consistent, as the peer's falling asleep is: either it sees this, or we see that it sleeps.
   own_.written.store(written_);
-  if (peer_.waits_for.load() & kBytes) ring_bell();
+  if ((peer_.waits_for.load() & kBytes) != 0) ring_bell();
 }
 
 bool Ring::take(std::string& frame) {
@@ -130,7 +130,7 @@ void Ring::read(std::uint8_t* into, std::size_t count) {
   taken_ += count;
   own_.taken.store(taken_);
   // Not for every few bytes: the peer writes in large pieces.
-  if ((peer_.waits_for.load() & kRoom) && waiting_bytes() <= kLaneBytes / 2) ring_bell();
+  if ((peer_.waits_for.load() & kRoom) != 0 && waiting_bytes() <= kLaneBytes / 2) ring_bell();
 }
 
 std::uint64_t Ring::waiting_bytes() const {
@@ -146,7 +146,7 @@ std::uint64_t Ring::room() const {
 }
 
 bool Ring::is_ready(std::uint32_t wishes) const {
-  return ((wishes & kBytes) && waiting_bytes() > 0) || ((wishes & kRoom) && room() >= kLaneBytes / 2);
+  return ((wishes & kBytes) != 0 && waiting_bytes() > 0) || ((wishes & kRoom) != 0 && room() >= kLaneBytes / 2);
 }
 
 Ring::Woken Ring::wait(std::uint32_t wishes, Clock::time_point until, std::span<const int> others) {
