@@ -61,6 +61,35 @@ BOOST_AUTO_TEST_CASE(steps_openings_and_indexing_may_run_at_the_same_time) {
   BOOST_CHECK(engine.wait_indexed(engine.ticket(), 60.0));
 }
 
+// Else its drafts would depend on when somebody looked.
+BOOST_AUTO_TEST_CASE(a_verifier_among_those_that_only_look_is_alone) {
+  Engine engine(kAmple, true);
+  engine.create_namespace();
+  const std::vector<Token> text = ascending(0, 600);
+  std::atomic<bool> over = false;
+  std::atomic<int> looks = 0;
+  std::thread looking([&] {
+    for (; !over; ++looks) {
+      engine.statistics();
+      engine.histories();
+      engine.lessons();
+      engine.learned(0);
+      engine.explain(0, {}, std::span(text).first(50), {});
+    }
+  });
+  Verifier verifier(engine, 1);
+  for (std::uint32_t request = 0; request < 50 || looks < 100; ++request) {
+    verifier.open(request, std::span(text).first(20));
+    for (std::uint32_t length = 20; length < 50; length += 3) {
+      verifier.step(request, length, std::span(text).subspan(length, 3), 16);
+    }
+    verifier.close(request);
+  }
+  over = true;
+  looking.join();
+  BOOST_CHECK_EQUAL(engine.statistics().accompanied_steps, 0U);
+}
+
 // Lives through a request that takes a token back, until it was evicted or all is over; how many answers were wrong.
 int answers_that_are_none(Verifier& verifier, std::uint32_t number, std::span<const Token> text,
                           const std::atomic<bool>& over) {

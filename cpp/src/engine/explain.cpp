@@ -1,12 +1,12 @@
 // Why a draft would be made: drafts as a step does, for a request that is here
 // for this call alone, and looks up what each text it reads knows of each node.
 //
-// It shares the lock for what a step with one row takes, then for one look at a
+// Under the lock it takes what a step with one row takes, then one look at a
 // node in a head that grows at a time. Everything else is held, and read after.
 // Nothing is changed: no request is opened, no history is used, nothing learned.
 #include <algorithm>
 #include <memory>
-#include <shared_mutex>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -119,7 +119,7 @@ Explanation Engine::explain(std::uint32_t name_space, const RequestOptions& opti
 
   Taken taken;
   {
-    const std::shared_lock guard(s.lock);
+    const std::scoped_lock guard(s.lock);
     const Workbenches::Lent lent(s.benches);
     Workbench& bench = *lent;
     const NamespaceState& home = *s.namespaces.at(name_space);

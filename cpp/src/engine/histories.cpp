@@ -4,7 +4,6 @@
 #include <deque>
 #include <iterator>
 #include <mutex>
-#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -47,7 +46,7 @@ std::deque<HistoryKey> Engine::Storage::history_keys() const {
   std::deque<HistoryKey> keys;
   HistoryKey next{0, {}};
   for (bool more = true; more;) {
-    const std::shared_lock guard(lock);
+    const std::scoped_lock guard(lock);
     for (std::size_t listed = 0; listed < kListedHistories && more; ++listed) {
       more = next.name_space < namespaces.size();
       if (!more) break;
@@ -112,7 +111,7 @@ std::vector<HistoryState> Engine::histories() const {
   const Storage& s = *storage_;
   std::vector<HistoryState> states;
   for (const HistoryKey& key : s.history_keys()) {
-    const std::shared_lock guard(s.lock);
+    const std::scoped_lock guard(s.lock);
     const History* const history = s.find_history(key);
     if (history == nullptr) continue;
     states.push_back({key, history->generation(), history->newer().tokens(), history->head_memory_size(),

@@ -1,6 +1,5 @@
 // Which model a namespace drafts with, and what becomes of it.
 #include <mutex>
-#include <shared_mutex>
 #include <utility>
 
 #include "engine/storage.h"
@@ -41,7 +40,7 @@ std::unique_ptr<Model> Engine::Storage::exchange_model(NamespaceState& home, std
 std::vector<std::pair<std::uint32_t, std::uint64_t>> Engine::lessons() const {
   const Storage& s = *storage_;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> lessons;
-  const std::shared_lock guard(s.lock);
+  const std::scoped_lock guard(s.lock);
   for (std::uint32_t number = 0; number < s.namespaces.size(); ++number) {
     const Learned& learned = s.namespaces[number]->learned;
     if (learned.model != nullptr) lessons.emplace_back(number, learned.model->lessons());
@@ -53,7 +52,7 @@ std::vector<std::uint8_t> Engine::learned(std::uint32_t name_space) const {
   const Storage& s = *storage_;
   std::unique_ptr<const Model> copy;  // its bytes are made after the lock
   {
-    const std::shared_lock guard(s.lock);
+    const std::scoped_lock guard(s.lock);
     const Learned& learned = s.namespaces.at(name_space)->learned;
     if (learned.model != nullptr) copy = std::make_unique<const Model>(*learned.model);
   }

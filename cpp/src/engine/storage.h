@@ -5,8 +5,9 @@
 // only reads. If somebody is drafting, it goes on in company: it changes what is
 // its verifier's own, and leaves to the indexing thread what others draft from:
 // lessons, flights, histories. So no verifier waits for another's drafts.
-// Everyone else takes the lock alone, for a bounded time, and lets drafts go first;
-// or shares it, who only looks.
+// Everyone else takes the lock alone, for a bounded time, and lets drafts go first.
+// That holds for who only looks, too: a verifier among those would be in company,
+// and its drafts would depend on when somebody looked.
 //
 // In company, a verifier's sessions are guarded by its own mutex, and `accounts`
 // guards what is summed over all, and the queue of jobs. Order: lock, mutex of the

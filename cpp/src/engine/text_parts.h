@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -66,8 +66,8 @@ class LivePart : public TextPart {
 
  private:
   // Held while the index is read.
-  std::shared_lock<TurnLock> guard() const {
-    return growing_ == nullptr ? std::shared_lock<TurnLock>() : std::shared_lock(*growing_);
+  std::unique_lock<TurnLock> guard() const {
+    return growing_ == nullptr ? std::unique_lock<TurnLock>() : std::unique_lock(*growing_);
   }
   std::span<const Continuation> followers(State state) const;
   std::optional<DocumentPlace> place(std::size_t position) const;

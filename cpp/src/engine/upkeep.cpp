@@ -1,7 +1,6 @@
 // The engine's life: construction, corpora, indexing behind the steps, figures.
 #include <algorithm>
 #include <mutex>
-#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 
@@ -157,14 +156,13 @@ bool Engine::Storage::share(Job& job, std::size_t& most, Retired& retired) {
   return done;
 }
 
-// One hold of the lock for each history and each namespace: who wants it alone goes between.
+// One hold of the lock for each history and each namespace: steps go between.
 EngineStatistics Engine::statistics() const {
   const Storage& s = *storage_;
   EngineStatistics figures;
   std::size_t namespaces = 0;
   {
-    const std::shared_lock guard(s.lock);
-    const std::scoped_lock accounts(s.accounts);
+    const std::scoped_lock guard(s.lock);
     figures = s.statistics;
     namespaces = s.namespaces.size();
     figures.verifiers = s.verifiers.size();
@@ -177,14 +175,14 @@ EngineStatistics Engine::statistics() const {
     size.bytes += bytes;
   };
   for (const HistoryKey& key : s.history_keys()) {
-    const std::shared_lock guard(s.lock);
+    const std::scoped_lock guard(s.lock);
     const History* const history = s.find_history(key);
     if (history == nullptr) continue;
     add(key.group.empty() ? figures.history : figures.group, history->tokens(), history->memory_size());
     add(figures.in_flight, history->flight().index().tokens(), history->flight().memory_size());
   }
   for (std::size_t name_space = 0; name_space < namespaces; ++name_space) {
-    const std::shared_lock guard(s.lock);
+    const std::scoped_lock guard(s.lock);
     for (const auto& [number, corpus] : s.namespaces[name_space]->corpora) {
       for (const auto& segment : *corpus.segments) add(figures.corpus, segment->tokens(), segment->memory_size());
     }
