@@ -2,30 +2,20 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from bench.open_loop import Latencies
+from draftd.replay.drawing import STYLE
 
 NINES = 3  # 99.9 %: beyond it a run of some seconds has single steps
-_STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "draftd",  # the same figures are the same bytes
-    "svg.fonttype": "none",  # text stays text
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "axes.axisbelow": True,
-}
 
 
 def draw(named: Mapping[str, Latencies], file: Path) -> None:
     """Each a curve. Every nine of the percentile takes the same width, so that the slow steps can be seen."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.5), layout="constrained")
         axes = figure.subplots()
         one_in = np.geomspace(1, 10**NINES, 200)

@@ -12,10 +12,9 @@ from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
 from draftd.client.pacing import Load
-from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, NO_TAIL, StepBatch, VerifyCommit
+from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, MOST_TAPE_WINDOWS, NO_TAIL, StepBatch, VerifyCommit
 
 ROW_BYTES = 30  # of a VerifyCommit, without tokens and bitmap
-MOST_WINDOWS = 16  # of one request in a step
 MOST_NODES = 2**16 - 1  # VerifyCommit.max_nodes is a column of u16
 
 # Which nodes of the last delivered draft went through the target: the first so many, or one flag per node.
@@ -44,8 +43,8 @@ class Wish:
             object.__setattr__(self, "max_nodes", 0)
             object.__setattr__(self, "budget", None)
         object.__setattr__(self, "tapes", whole("tapes", self.tapes))
-        if not 0 <= self.tapes <= MOST_WINDOWS:
-            raise ValueError(f"{self.tapes} windows of one request were asked for; ask for 0 to {MOST_WINDOWS}")
+        if not 0 <= self.tapes <= MOST_TAPE_WINDOWS:
+            raise ValueError(f"{self.tapes} windows of one request were asked for; ask for 0 to {MOST_TAPE_WINDOWS}")
         if not 0.0 <= self.min_survival <= 1.0:
             raise ValueError(f"min_survival is {self.min_survival}; a probability is between 0 and 1")
 

@@ -25,9 +25,10 @@ from draftd.engine.paces import PacerMaker, StepPace
 from draftd.engine.refusals import Rejected, check_batch, parse, step_columns
 from draftd.engine.row_errors import close_errors, row_errors
 from draftd.engine.statistics import Counters, Statistics, collect
-from draftd.engine.tapes import MOST_WINDOWS, fill_tape
+from draftd.engine.tapes import fill_tape
 from draftd.engine.verifiers import Verifier, Verifiers
 from draftd.wire import (
+    MOST_TAPE_WINDOWS,
     PROTOCOL,
     DraftTail,
     Error,
@@ -177,7 +178,7 @@ class Engine(Histories):
         reply.errors.extend(errors)
         self._fill(reply.tail, batch.commit, tails, pace)
         if batch.tape_windows and verifier.takes_tapes:
-            windows = 0 if shed else min(batch.tape_windows, MOST_WINDOWS)
+            windows = 0 if shed else min(batch.tape_windows, MOST_TAPE_WINDOWS)
             whose = (sender, batch.commit.request, batch.commit.epoch)
             fill_tape(reply.tape, batch.commit, self._core.tapes(*whose, windows, batch.tape_news))
         return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)

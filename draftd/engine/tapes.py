@@ -3,8 +3,6 @@
 from draftd import native
 from draftd.wire import DraftTape, VerifyCommit
 
-MOST_WINDOWS = 16  # of one request in a step: what a verifier wishes for beyond that it does not get
-
 
 def fill_tape(tape: DraftTape, commit: VerifyCommit, tapes: native.Tapes) -> None:
     """All columns."""

@@ -22,7 +22,7 @@ _COLOURS = [
     *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2"),
     *("#17becf", "#bcbd22", "#7f7f7f", "#aec7e8", "#ffbb78", "#98df8a", "#ff9896"),
 ]
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.prop_cycle": f"cycler('color', {_COLOURS})",
     "svg.hashsalt": "draftd",  # the same figures are the same bytes
     "svg.fonttype": "none",  # text stays text
@@ -57,7 +57,7 @@ def draw(results: Sequence[ReplayResult], file: Path) -> None:
     calibration = Calibration.pooled(result.calibration for result in results)
     if not calibration.nodes:
         raise ReplayError("nothing to draw: no drafted node states a survival")
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(10, 6.2), layout="constrained")
         axes = figure.subplots(2, 2, sharex="col", height_ratios=(4, 1))
         _draw_reliability(axes[0, 0], axes[1, 0], results, calibration)

@@ -25,6 +25,7 @@ NO_TAIL = 2**32 - 1  # VerifyCommit.tail_base: the commit used no tail
 ALL_VERIFIED = -1  # VerifyCommit.verified: every node of the tail went through the target
 BITMAP_VERIFIED = -2  # VerifyCommit.verified: the row's bitmap says which nodes did
 MOST_SPEC_FACTOR = 1e9  # DraftSync.max_spec_factor
+MOST_TAPE_WINDOWS = 16  # StepBatch.tape_windows: nobody gets more
 NO_PARENT = -1  # DraftTail.parents: the node hangs from the committed prefix itself
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "BITMAP_VERIFIED",
     "LONGEST_LABEL",
     "MOST_SPEC_FACTOR",
+    "MOST_TAPE_WINDOWS",
     "NO_PARENT",
     "NO_TAIL",
     "PROTOCOL",

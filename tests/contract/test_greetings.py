@@ -12,13 +12,7 @@ from draftd.engine import Engine
 from draftd.engine.verifiers import LONGEST_NAME, MOST_BELIEFS, MOST_VERIFIERS
 from draftd.pacing.cost_table import MOST_SIZES, CostTable
 from draftd.wire import Frame, Hello, Pacing, Status, StepBatch
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture

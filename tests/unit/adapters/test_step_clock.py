@@ -9,15 +9,9 @@ from draftd.client.local import LocalClient
 from draftd.client.opening import OpenOptions
 from draftd.engine import Engine
 from draftd.wire import Frame
+from tests.clock import Clock
 
 PROMPT = [1, 2, 3, 4, 5, 1, 2, 3]  # goes on with 4, 5, 1
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

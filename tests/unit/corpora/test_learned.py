@@ -12,21 +12,15 @@ from draftd.corpora.learned import REST_SECONDS
 from draftd.ingest import Selection
 from draftd.storage import files
 from draftd.wire import Namespace
+from tests.clock import Clock
 from tests.unit.corpora.conftest import NAMESPACE, Shelf
 
 RIVAL = Namespace("rival", "m")
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock(shelf: Shelf) -> Clock:
-    clock = Clock()
+    clock = Clock(1000.0)
     shelf.library._learned._clock = clock
     return clock
 

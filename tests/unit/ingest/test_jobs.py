@@ -3,17 +3,8 @@
 from draftd.ingest import Ack, Cancellation, Loaded, Progress, Stage
 from draftd.ingest.jobs import KEPT, Job, Jobs, State
 from draftd.ingest.pace import SECONDS
+from tests.clock import Clock
 from tests.unit.ingest.posts import KEY
-
-
-class Clock:
-    """Told the time."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def progress(stage: Stage, tokens: int, bytes_read: int, bytes_total: int = 1000) -> Progress:
@@ -21,7 +12,7 @@ def progress(stage: Stage, tokens: int, bytes_read: int, bytes_total: int = 1000
 
 
 def test_a_job_goes_through_its_states_and_tells_pace_and_time_left() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     job = Job(None, clock)
     job.received(600)
     job.received(400)
@@ -45,7 +36,7 @@ def test_a_job_goes_through_its_states_and_tells_pace_and_time_left() -> None:
 
 def test_pace_and_time_left_are_those_of_the_last_seconds() -> None:
     """What the start of a tokenizer took doesn't count for ever."""
-    clock = Clock()
+    clock = Clock(100.0)
     job = Job(None, clock)
     job.starts()
     clock.now += 60
