@@ -110,16 +110,16 @@ void bind_engine(py::module_& module) {
       .def(py::init([](double session_ttl, std::size_t memory_limit, std::size_t history_limit, std::uint32_t max_nodes,
                        bool indexing_thread, bool in_flight, bool learning, const py::bytes& priors,
                        std::uint32_t rest_after, std::uint32_t rest_steps, std::uint32_t long_run_tokens,
-                       double long_run_factor) {
+                       double long_run_factor, unsigned threads) {
              const PaceRules pace{{rest_after, rest_steps}, long_run_tokens, long_run_factor};
              return std::make_unique<Engine>(
-                 EngineLimits{session_ttl, memory_limit, history_limit, max_nodes, in_flight, learning, pace},
+                 EngineLimits{session_ttl, memory_limit, history_limit, max_nodes, in_flight, learning, pace, threads},
                  indexing_thread, bytes_of(priors));
            }),
            py::arg("session_ttl"), py::arg("memory_limit"), py::arg("history_limit"), py::arg("max_nodes"),
            py::arg("indexing_thread") = true, py::arg("in_flight") = true, py::arg("learning") = true,
            py::arg("priors") = py::bytes(), py::arg("rest_after") = 0, py::arg("rest_steps") = 0,
-           py::arg("long_run_tokens") = 0, py::arg("long_run_factor") = 1.0)
+           py::arg("long_run_tokens") = 0, py::arg("long_run_factor") = 1.0, py::arg("threads") = 1)
       .def("create_namespace", &Engine::create_namespace, Unlocked())
       .def(
           "publish_corpus",

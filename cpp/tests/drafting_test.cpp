@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sealed.h"
+#include "support/crew.h"
 
 namespace draftd::testing {
 namespace {
@@ -241,6 +242,41 @@ BOOST_AUTO_TEST_CASE(a_request_is_drafted_the_same_alone_and_in_a_batch) {
     Drafter alone;
     alone.draft({&wishes[i], 1}, UINT32_MAX, 0.0);
     BOOST_CHECK(same_tree(alone.tree(0), together[i]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(with_a_crew_the_same_drafts_are_made) {
+  Random random(6);
+  Batch batch(random);
+  for (int request = 0; request < 70; ++request) {
+    batch.add(random_text(random, 20)).policy.preset = static_cast<Preset>(request % 4);
+  }
+  Crew crew(3);
+  Drafter shared(&crew);
+  const std::vector<std::uint32_t> tokens{70, 140, 210, 2000};
+  const std::vector<float> micros{100.0F, 120.0F, 150.0F, 1500.0F};
+  const std::vector<std::uint16_t> widths{2, 4, 8};
+  StepCost cost;
+  cost.tokens = tokens;
+  cost.micros = micros;
+  cost.rows = 70;
+  StepCost padded = cost;
+  padded.widths = widths;
+  const auto check = [&](std::uint32_t budget, double min_survival, const StepCost* of) {
+    batch.draft(budget, min_survival, of);
+    shared.draft(batch.wishes, budget, min_survival, of);
+    for (std::size_t i = 0; i < batch.wishes.size(); ++i) {
+      BOOST_CHECK(same_tree(shared.tree(i), batch.drafter.tree(i)));
+      if (shared.tree(i).empty()) BOOST_CHECK(shared.empty_because(i) == batch.drafter.empty_because(i));
+    }
+    BOOST_TEST(batch.nodes() > 0U);
+  };
+  for (int round = 0; round < 20; ++round) {
+    check(UINT32_MAX, 0.0, nullptr);
+    check(UINT32_MAX, 0.1, nullptr);
+    check(100, 0.0, nullptr);
+    check(UINT32_MAX, 0.0, &cost);
+    check(UINT32_MAX, 0.0, &padded);
   }
 }
 

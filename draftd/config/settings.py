@@ -83,6 +83,13 @@ class EngineSettings(Section):
         description="Most bytes of shared history per namespace, and of each group; the oldest leaves first.",
     )
     max_corpora: int = Field(default=8, ge=1, le=14, description="Most external corpora per namespace.")
+    threads: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description="Threads that share the drafts of one step, where it has 32 requests and more. 0: as many as there "
+        "are processors for this process, by its cgroup and affinity.",
+    )
 
     @model_validator(mode="after")
     def _history_fits(self) -> Self:

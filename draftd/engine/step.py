@@ -27,6 +27,7 @@ from draftd.engine.row_errors import close_errors, row_errors
 from draftd.engine.statistics import Counters, Statistics, collect
 from draftd.engine.tapes import fill_tape
 from draftd.engine.verifiers import Verifier, Verifiers
+from draftd.observe.cpus import cpu_count
 from draftd.wire import (
     MOST_TAPE_WINDOWS,
     PROTOCOL,
@@ -82,6 +83,7 @@ class Engine(Histories):
             rest_steps=pacing.rest_steps,
             long_run_tokens=pacing.long_run_tokens,
             long_run_factor=pacing.long_run_factor,
+            threads=settings.threads or cpu_count(),
         )
         super().__init__(core, Namespaces(core, settings.max_corpora), clock)
         self.incarnation = secrets.randbits(64)

@@ -410,11 +410,12 @@ class Engine:
         rest_steps: int = 0,
         long_run_tokens: int = 0,
         long_run_factor: float = 1.0,
+        threads: int = 1,
     ) -> None:
         """`session_ttl` in seconds, limits in bytes. Without an indexing thread the caller drives `index_slice`.
         `in_flight`: running requests draft from what others have generated so far. `learning`: drafts are scored by
         what became of earlier ones. `priors`: a saved model that every namespace starts with; empty: a start set by
-        hand. ValueError for bytes that are none.
+        hand. ValueError for bytes that are none. `threads` make the drafts of one step, the caller's included.
 
         Of paced steps: a request rests after `rest_after` drafts in a row without an accepted node (0: never) for
         `rest_steps` of its steps, then tries one more; each try that fails doubles the rest, up to 16 times. With more

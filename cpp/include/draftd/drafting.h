@@ -82,10 +82,13 @@ struct DraftNode {
   float survival;       // probability that it and all its ancestors are accepted
 };
 
+class Crew;
+
 // Builds trees for a batch. Keeps its buffers from call to call; one per thread.
 class Drafter {
  public:
-  Drafter();
+  // With a crew, which outlives it, its threads lend a hand with large batches. The drafts are the same.
+  explicit Drafter(Crew* crew = nullptr);
   ~Drafter();
 
   // Drafts the likeliest nodes of the whole batch: at most `budget` in all, at

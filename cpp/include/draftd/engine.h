@@ -31,6 +31,7 @@ struct EngineLimits {
   bool in_flight = true;    // running requests draft from what others have generated so far
   bool learning = true;     // drafts are scored by what became of earlier ones
   PaceRules pace = {};
+  unsigned threads = 1;  // that make the drafts of one step, the caller's included
 };
 
 struct OpenRequest {

@@ -31,6 +31,7 @@
 #include "engine/kept_indexes.h"
 #include "engine/learning.h"
 #include "engine/workbench.h"
+#include "support/crew.h"
 #include "support/turn_lock.h"
 
 namespace draftd {
@@ -143,7 +144,11 @@ struct Retired {
 
 struct Engine::Storage {
   Storage(EngineLimits given, std::unique_ptr<const Model> start)
-      : limits(given), start(std::move(start)), kept(given.memory / 4) {}
+      : limits(given),
+        start(std::move(start)),
+        kept(given.memory / 4),
+        crew(given.threads > 1 ? std::make_unique<Crew>(given.threads - 1) : nullptr),
+        benches(crew.get()) {}
 
   const EngineLimits limits;
   const std::unique_ptr<const Model> start;  // of every namespace's learning
@@ -164,7 +169,8 @@ struct Engine::Storage {
   std::mutex draining;  // one at a time: a long document is drained in pieces
   std::thread indexing_thread;
 
-  std::uint64_t taken_away = 0;  // how often text was, of any namespace
+  std::uint64_t taken_away = 0;      // how often text was, of any namespace
+  const std::unique_ptr<Crew> crew;  // nullptr: of one thread
   Workbenches benches;
 
   // sessions.cpp

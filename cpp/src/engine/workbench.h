@@ -25,6 +25,8 @@ struct Fit {
 };
 
 struct Workbench {
+  explicit Workbench(Crew* crew) : drafter(crew) {}
+
   Drafter drafter;
   std::vector<SessionEntry*> rows;
   std::vector<LiveSource> live;
@@ -48,6 +50,8 @@ struct Workbench {
 // As many as there ever were steps at once.
 class Workbenches {
  public:
+  explicit Workbenches(Crew* crew) : crew_(crew) {}
+
   class Lent {
    public:
     explicit Lent(Workbenches& from) : from_(from), bench_(from.take()) {}
@@ -65,7 +69,7 @@ class Workbenches {
  private:
   std::unique_ptr<Workbench> take() {
     const std::scoped_lock guard(mutex_);
-    if (idle_.empty()) return std::make_unique<Workbench>();
+    if (idle_.empty()) return std::make_unique<Workbench>(crew_);
     std::unique_ptr<Workbench> bench = std::move(idle_.back());
     idle_.pop_back();
     return bench;
@@ -75,6 +79,7 @@ class Workbenches {
     idle_.push_back(std::move(bench));
   }
 
+  Crew* const crew_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workbench>> idle_;
 };
