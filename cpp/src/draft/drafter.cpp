@@ -44,7 +44,7 @@ struct Drafter::Storage {
   std::vector<std::uint32_t> row_nodes;  // the most that each tree may have
   std::vector<std::uint32_t> taken;      // trees that took a node, in that order
   std::vector<Stop> stops;
-  Reason left_out;  // why trees have no more nodes than they have
+  Reason left_out = Reason::kNotEmpty;  // why trees have no more nodes than they have
 
   // Plants all trees: at the end each knows the best node it could take. `whole`: then takes all it may.
   void begin(std::span<const DraftWish> wishes, double min_survival, bool whole);
