@@ -39,10 +39,9 @@ void check_own_index_is_that_of_a_fresh_request(Session& session) {
 }
 
 // A chain of three nodes: 2, 3, 4.
-void deliver_chain(Session& session) {
+void deliver_chain(Session& session, Lesson lesson = {}) {
   const std::vector<DraftNode> chain{
       {2, -1, Source::kOwnText, 0.5F}, {3, 0, Source::kOwnText, 0.25F}, {4, 1, Source::kOwnText, 0.125F}};
-  Lesson lesson;
   session.deliver(chain, lesson);
 }
 
@@ -183,6 +182,60 @@ BOOST_AUTO_TEST_CASE(a_tail_is_counted_once_and_only_at_its_place) {
   BOOST_CHECK_EQUAL(session.acceptance().steps, 2U);  // the first token of the output comes from prefill
 }
 
+BOOST_AUTO_TEST_CASE(what_an_engine_ahead_verified_of_the_tail_before_is_counted_from_where_the_text_led) {
+  Session session = session_of({1});
+  deliver_chain(session);
+  session.commit(1, tokens({2}), kNoTailUsed);
+  deliver_chain(session);
+  const Session::Commit commit = session.commit(2, tokens({3, 9}), used(1));
+  BOOST_CHECK_EQUAL(commit.accepted, 2);  // of the tail, from its beginning
+  BOOST_CHECK(!commit.stale_tail);
+  BOOST_CHECK_EQUAL(session.acceptance().drafts, 1U);
+  BOOST_CHECK(session.acceptance().verified == std::vector<std::uint64_t>({1, 1}));
+  BOOST_CHECK(session.acceptance().accepted == std::vector<std::uint64_t>({1}));
+}
+
+BOOST_AUTO_TEST_CASE(of_the_tail_before_nothing_is_counted_that_the_text_left_or_used_up) {
+  for (const auto& [since, accepted] : {std::pair{tokens({9}), 0}, {tokens({2, 9}), 1}, {tokens({2, 3, 4}), 3}}) {
+    Session session = session_of({1});
+    deliver_chain(session);
+    session.commit(1, since, kNoTailUsed);
+    deliver_chain(session);
+    const Session::Commit commit = session.commit(session.committed(), tokens({2}), used(1));
+    BOOST_CHECK_EQUAL(commit.accepted, accepted);
+    BOOST_CHECK(!commit.stale_tail);
+    BOOST_CHECK_EQUAL(session.acceptance().drafts, 0U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tail_behind_which_text_was_taken_back_is_stale) {
+  Session session = session_of({1});
+  deliver_chain(session);
+  session.commit(1, tokens({2, 7}), kNoTailUsed);
+  deliver_chain(session);
+  session.commit(2, tokens({3}), kNoTailUsed);
+  deliver_chain(session);
+  BOOST_CHECK(session.commit(3, tokens({4}), used(1)).stale_tail);
+}
+
+BOOST_AUTO_TEST_CASE(survival_of_the_tail_before_is_judged_given_the_tokens_in_between) {
+  for (const double impossible : {0.0, 0.5}) {
+    Session session = session_of({1});
+    Lesson lesson;
+    lesson.raw = {impossible, impossible / 2, impossible / 4};
+    deliver_chain(session, lesson);
+    session.commit(1, tokens({2}), kNoTailUsed);
+    deliver_chain(session);
+    BOOST_CHECK(session.commit(2, tokens({3, 9}), used(1)).lesson);
+    const std::vector<Outcome::Judged>& judged = session.outcome().judged;
+    BOOST_REQUIRE_EQUAL(judged.size(), 2U);
+    BOOST_CHECK_EQUAL(judged[0].raw, impossible > 0 ? 0.5 : 0.0);
+    BOOST_CHECK_EQUAL(judged[1].raw, impossible > 0 ? 0.25 : 0.0);
+    BOOST_CHECK(judged[0].accepted);
+    BOOST_CHECK(!judged[1].accepted);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_bitmap_shorter_or_longer_than_the_tail_is_no_trouble) {
   Session session = session_of({1});
   deliver_chain(session);
@@ -254,6 +307,17 @@ BOOST_AUTO_TEST_CASE(drafts_that_were_not_verified_say_nothing_of_a_request) {
   deliver_chain(session);
   BOOST_CHECK_EQUAL(session.commit(4, tokens({9}), kNoTailUsed).accepted, Session::kNoOutcome);
   BOOST_CHECK(session.paced_allowance(8, 64, rules).reason == Reason::kNotEmpty);
+}
+
+BOOST_AUTO_TEST_CASE(a_request_whose_drafts_fail_one_step_late_rests) {
+  const PaceRules rules{{1, 5}, 0, 1.0};
+  Session session = session_of({1});
+  deliver_chain(session);
+  session.commit(1, tokens({2}), kNoTailUsed);
+  deliver_chain(session);
+  BOOST_CHECK(session.paced_allowance(8, 64, rules).reason == Reason::kNotEmpty);
+  session.commit(2, tokens({9}), used(1));
+  BOOST_CHECK(session.paced_allowance(8, 64, rules).reason == Reason::kResting);
 }
 
 BOOST_AUTO_TEST_CASE(a_long_run_may_have_more_than_the_step_gives_each_but_no_more_than_it_allows_itself) {

@@ -76,7 +76,7 @@ class Part:
     reason: Reason
     tree: DraftTree = _EMPTY
     numbers: NDArray[np.int64] = field(default_factory=lambda: _NO_NODES)
-    kept: KeptTail | None = None  # the tail; None where nothing is left
+    kept: KeptTail | None = None  # the tail; None where none was looked at
 
     @property
     def source(self) -> bytes:
@@ -132,13 +132,13 @@ class TailBuffer:
     def left(self, mirrors: Sequence[Mirror], wish: Wish) -> Tails:
         """Of each request's newest tail what continues its text as it is now, within the limits of this wish.
 
-        The next commit of the request speaks of these nodes, unless a later tail may have the same base: a base is all
-        that tells a drafter's tails apart."""
+        The next commit of the request speaks of these nodes, and where none is left of that, unless a later tail may
+        have the same base: a base is all that tells a drafter's tails apart."""
         parts = [self._left_of(mirror, wish.max_nodes) for mirror in mirrors]
         kept = likeliest([path_survival(part.tree) for part in parts], wish.budget, wish.min_survival)
         parts = [part.only(nodes, wish.min_survival) for part, nodes in zip(parts, kept, strict=True)]
         for mirror, part in zip(mirrors, parts, strict=True):
-            if part.kept is not None and len(part.numbers):
+            if part.kept is not None:
                 mirror.speaks_of(part.kept, part.numbers)
         return Tails(
             DraftTail(
@@ -170,9 +170,9 @@ class TailBuffer:
         if node is None:
             self._standing.counters.dropped_tails += 1
             mirror.kept = None
-            return Part(Reason.NO_MATCH)
+            return Part(Reason.NO_MATCH, kept=kept)
         tree, numbers = subtree(whole, node)
         if not len(numbers):
-            return Part(Reason.NO_MATCH)
+            return Part(Reason.NO_MATCH, kept=kept)
         first = DraftTree(tree.tokens[:most], tree.parents[:most], tree.survival[:most])
         return Part(Reason.NOT_EMPTY, first, numbers[:most], kept)

@@ -16,7 +16,10 @@ class Outcomes:
     def of_step(self, batch: StepBatch, tails: native.Tails, *, shed: bool) -> list[int]:
         """Accepted nodes of each request that verified a draft, or nothing but the root because its draft was empty.
 
-        The others are left out: first tokens, which come from prefill, tails that are not our last, requests that
+        Of a draft that was used one step late they count from its beginning: those that the text went through before
+        it could be verified, too, and those alone where nothing was left of it.
+
+        The others are left out: first tokens, which come from prefill, tails older than our last two, requests that
         wanted no draft or were not drafted for because the step was shed.
         """
         accepted = np.frombuffer(tails.accepted, "<i2")

@@ -20,7 +20,7 @@ class Statistics:
     steps: int
     """Verify steps of requests: commits that brought new tokens, but for the first, which comes from prefill."""
     drafts: int
-    """Of them, those that used a tail; vLLM's num_drafts."""
+    """Of them, those in which nodes of a tail went through the target; vLLM's num_drafts."""
     covered_steps: int
     """Of them, those that accepted at least one node."""
     draft_tokens: int

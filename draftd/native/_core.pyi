@@ -145,7 +145,8 @@ class Tails:
         """u32[n]: with INVALID_TOKEN, the position of the id in the row's tokens."""
     @property
     def accepted(self) -> bytes:
-        """i16[n]: nodes of the row's last tail that the commit accepted; -1: it used none of ours."""
+        """i16[n]: nodes that the text went through, of the tail that the commit used; -1: it used neither the row's
+        last nor the one before. Of the latter those count, too, that the tokens committed in between went through."""
     @property
     def node_end(self) -> bytes: ...
     @property

@@ -73,7 +73,7 @@ COUNTERS = (
     Figure("draftd_empty_tails", "Tails without a node, by reason", "empty_tails", "reason"),
     Figure("draftd_row_errors", "Rows that were refused, by status", "row_errors", "status"),
     Figure("draftd_frame_errors", "Messages that could not be taken as a whole, by status", "frame_errors", "status"),
-    Figure("draftd_stale_tails", "Commits that used another tail than the last one sent", "stale_tails"),
+    Figure("draftd_stale_tails", "Commits that used another tail than the last two sent", "stale_tails"),
     Figure("draftd_ignored_closes", "Closes of a request that is not open", "ignored_closes"),
     Figure("draftd_evicted_sessions", "Requests dropped for silence or for memory", "evicted_sessions"),
     Figure("draftd_accompanied_steps", "Steps begun while another verifier's drafts were made", "accompanied_steps"),

@@ -291,9 +291,7 @@ class Engine(Indexing):
         if delivered.session:
             entry.session = delivered.session
         kind = TailKind.CHAIN if entry.session.options.chain else TailKind.TREE
-        outcomes = [effect for effect in transition.effects if isinstance(effect, CountOutcome)]
-        accepted = outcomes[0].accepted if outcomes else -1
-        return TailRow(transition.status, reason, base, kind, accepted=accepted, tree=tree)
+        return TailRow(transition.status, reason, base, kind, accepted=transition.accepted, tree=tree)
 
     def _carry_out(self, effects: tuple[Effect, ...], entry: Entry | None) -> None:
         for effect in effects:

@@ -163,27 +163,31 @@ class CountStep:
 
 @dataclass(frozen=True, slots=True)
 class CountOutcome:
-    """What a verification said about the tail: nodes at each depth, the first drafted position first."""
+    """What became of the nodes of a tail that went through the target."""
 
     verified: tuple[int, ...]
+    """How many at each depth, the first that was verified first."""
+
     accepted: int
     """Length of the accepted path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Teach:
-    """What the namespace's model may learn from a verification."""
+    """What the namespace's model may learn from a commit."""
 
     followed: tuple[tuple[Sequence[Candidate], int], ...]
-    """The candidates of the root and of each accepted node, and the token that followed."""
+    """The candidates of the last tail's root and of each node that the text went through, and the token that
+    followed."""
 
     fates: tuple[tuple[float, bool], ...]
-    """Of each verified node its survival before it was corrected, and whether it was accepted."""
+    """Of each verified node its survival before it was corrected, given what was committed when it was verified, and
+    whether it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountStaleTail:
-    """New tokens came with a tail that was not the last one, or not at its place."""
+    """New tokens came with a tail that was neither the last one nor the one before, or not at the last one's place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,10 @@ from enum import Enum, auto
 from math import floor
 
 from draftd.reference.events import (
-    ALL_NODES,
-    BY_BITMAP,
-    NO_TAIL,
     Close,
     Commit,
     CountIgnoredClose,
     CountOutcome,
-    CountStaleTail,
     CountStep,
     CutIndex,
     Delivered,
@@ -31,8 +27,8 @@ from draftd.reference.events import (
     ShareText,
     Status,
     Tail,
-    Teach,
 )
+from draftd.reference.outcome import NO_OUTCOME, outcome_of
 from draftd.reference.rest import PaceRules, Rest
 
 
@@ -53,6 +49,9 @@ class Session:
     options: Options
     tail: Tail | None = None
     """The last draft delivered, unless something was committed since."""
+
+    earlier: Tail | None = None
+    """The one before, unless text behind it was taken back."""
 
     rest: Rest = field(default_factory=Rest)
 
@@ -78,6 +77,9 @@ class Transition:
     status: Status = Status.OK
     detail: int = 0
     """With INVALID_TOKEN: the position of the bad id."""
+
+    accepted: int = NO_OUTCOME
+    """Nodes that the text went through, of the tail that a commit used."""
 
     effects: tuple[Effect, ...] = ()
 
@@ -122,18 +124,19 @@ def _commit(session: Session | None, event: Commit) -> Transition:
         return Transition(session)
     if agreed < session.prompt_length:
         return Transition(session, Status.NEED_SYNC)
-    kept = replace(session, tokens=session.tokens[:agreed], tail=None)
+    earlier = session.tail if agreed == len(session.tokens) else None
+    kept = replace(session, tokens=session.tokens[:agreed], tail=None, earlier=earlier)
     committed = replace(kept, tokens=kept.tokens + fresh)
-    outcome = _outcome_effects(session, committed, event)
-    for effect in outcome:
-        if isinstance(effect, CountOutcome) and any(effect.verified):
+    outcome = outcome_of(event, session.tail, session.earlier, committed.text)
+    for effect in outcome.effects:
+        if isinstance(effect, CountOutcome):
             committed = replace(committed, rest=session.rest.outcome(effect.accepted > 0))
-    used_tail = any(isinstance(effect, CountOutcome) for effect in outcome)
     # Without a draft, the first token of the output comes from prefill: nothing was verified.
+    used_tail = outcome.accepted != NO_OUTCOME
     verified = kept.state is State.GENERATING and (used_tail or agreed > session.prompt_length)
     counted = (CountStep(),) if verified else ()
-    effects = counted + outcome + _index_effects(session, committed, agreed)
-    return Transition(committed, effects=effects)
+    effects = counted + outcome.effects + _index_effects(session, committed, agreed)
+    return Transition(committed, accepted=outcome.accepted, effects=effects)
 
 
 def _agreement(tokens: tuple[int, ...], event: Commit) -> int:
@@ -150,65 +153,6 @@ def _index_effects(before: Session, after: Session, agreed: int) -> tuple[Effect
     grown = after.text[kept:]
     cut = (CutIndex(kept),) if kept < len(before.text) else ()
     return (*cut, GrowIndex(grown)) if grown else cut
-
-
-def _outcome_effects(before: Session, after: Session, event: Commit) -> tuple[Effect, ...]:
-    tail = before.tail
-    if tail is None or not tail.tokens or not tail.base == event.tail_base == event.start:
-        stale = (CountStaleTail(),) if event.tail_base != NO_TAIL else ()
-        if tail is None or tail.base != event.start or not tail.lesson.candidates:
-            return stale
-        # What comes where the last draft was made tells of it, also when it was empty, or not the one that was used.
-        tokens = after.text[tail.base :]
-        path = _accepted_path(tail, [True] * len(tail.tokens), tokens)
-        return (*stale, _teaching(tail, [False] * len(tail.tokens), path, tokens))
-    verified = _verified_nodes(tail, event)
-    tokens = after.text[tail.base :]
-    path = _accepted_path(tail, verified, tokens)
-    outcome = CountOutcome(_nodes_per_depth(tail, verified), len(path))
-    return (outcome, _teaching(tail, verified, path, tokens)) if tail.lesson.candidates else (outcome,)
-
-
-def _verified_nodes(tail: Tail, event: Commit) -> list[bool]:
-    nodes = len(tail.tokens)
-    if event.verified == ALL_NODES:
-        return [True] * nodes
-    if event.verified == BY_BITMAP:
-        return list(event.bitmap[:nodes]) + [False] * (nodes - len(event.bitmap))
-    return [node < event.verified for node in range(nodes)]
-
-
-def _nodes_per_depth(tail: Tail, verified: list[bool]) -> tuple[int, ...]:
-    depths: list[int] = []
-    counts: list[int] = []
-    for node, parent in enumerate(tail.parents):
-        depth = 0 if parent < 0 else depths[parent] + 1
-        depths.append(depth)
-        counts.extend([0] * (depth + 1 - len(counts)))
-        counts[depth] += verified[node]
-    return tuple(counts)
-
-
-def _accepted_path(tail: Tail, verified: list[bool], tokens: tuple[int, ...]) -> list[int]:
-    """The path from the root through verified nodes that `tokens` follow."""
-    path: list[int] = []
-    for token in tokens:
-        children = (
-            child
-            for child, parent in enumerate(tail.parents)
-            if parent == (path[-1] if path else -1) and tail.tokens[child] == token and verified[child]
-        )
-        child = next(children, None)
-        if child is None:
-            break
-        path.append(child)
-    return path
-
-
-def _teaching(tail: Tail, verified: list[bool], path: list[int], tokens: tuple[int, ...]) -> Teach:
-    places = [tail.lesson.candidates[node + 1] for node in (-1, *path)]
-    fates = [(raw, node in path) for node, raw in enumerate(tail.lesson.raw) if verified[node]]
-    return Teach(tuple(zip(places, tokens, strict=False)), tuple(fates))
 
 
 def _close(session: Session | None, event: Close) -> Transition:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from draftd.client import Client
 from draftd.client.draft import Draft
 from draftd.client.local import LocalClient
 from draftd.client.request import Request
 from draftd.config import EngineSettings, PacingSettings
 from draftd.engine import Answer, Engine
+from tests.contract.serving import ring_served
 
 TEXT = [*range(100)] * 9  # seen often enough that every next token is near certain
 
@@ -78,16 +80,45 @@ def test_first_tokens_come_from_prefill(engine: Sheddable, client: LocalClient) 
     assert slot(engine) == 7
 
 
-def test_a_tail_that_was_not_the_last_tells_nothing(engine: Sheddable, client: LocalClient) -> None:
-    """An engine that never waits uses drafts that the drafter has replaced by newer ones."""
-    request = client.open("r", TEXT[:810], wait=True, shape="chain")
-    draft = client.step_ahead({request: ()})[request]
+@pytest.mark.parametrize("verb", ["step", "step_ahead"])
+def test_an_engine_that_steps_ahead_climbs_as_one_that_waits(engine: Sheddable, tmp_path: Path, verb: str) -> None:
+    with (
+        ring_served(engine, tmp_path) as endpoint,
+        Client(endpoint, deadline=30.0, pacing="schedule", verifier="gpu-7") as client,
+    ):
+        request = client.open("r", TEXT[:810], wait=True, shape="chain")
+        step = {"step": client.step, "step_ahead": client.step_ahead}[verb]
+        draft = step({request: ()})[request]
+        for _ in range(40):
+            client.check()  # what was asked ahead has come
+            draft = step({request: TEXT[request.length % 100 :][: len(draft) + 1]})[request]
+        client.check()
+    assert slot(engine) == 7
+    assert engine.statistics().stale_tails == 0
+
+
+def test_what_the_text_left_before_it_could_be_verified_makes_drafts_shorter(
+    engine: Sheddable, client: LocalClient
+) -> None:
+    request, _ = learned_7(engine, client)
     for _ in range(60):
-        tokens = TEXT[request.length % 100 :][: len(draft) + 1]
-        draft = client.step_ahead({request: tokens})[request]
+        client.step_ahead({request: [37 * request.length % 100]})
+    assert slot(engine) == 1
+    for _ in range(60):  # a draft of one is used up by the token that comes meanwhile
+        draft = client.step_ahead({request: TEXT[request.length % 100 :][:1]})[request]
+    assert slot(engine) > 1
+    assert len(draft) > 0
+
+
+def test_a_tail_before_the_last_two_tells_nothing(engine: Sheddable, client: LocalClient) -> None:
+    request, _ = learned_7(engine, client)
+    for _ in range(40):
+        client.step_ahead({request: TEXT[request.length % 100 :][:1]})
+        for _ in range(2):  # the first one names what the step gave, of the step before
+            client.commit({request: TEXT[request.length % 100 :][:1]})
     client.check()
-    assert engine.statistics().stale_tails > 0
-    assert slot(engine) >= 3
+    assert engine.statistics().stale_tails > 30
+    assert slot(engine) == 7
 
 
 def test_requests_that_want_no_drafts_tell_nothing(engine: Sheddable, client: LocalClient) -> None:

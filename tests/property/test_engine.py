@@ -128,7 +128,7 @@ def plans(*how: str) -> st.SearchStrategy[list[Plan]]:
         place=st.integers(0, 8),
         tokens=tokens,
         max_nodes=st.sampled_from([16, 16, 4, 1, 0]),
-        tail=st.sampled_from(["last", "last", "last", "none", "wrong"]),
+        tail=st.sampled_from(["last", "last", "last", "none", "wrong", "earlier"]),
         verified=st.sampled_from([-1, -1, 0, 2]) | st.lists(st.integers(0, 1), max_size=5),
     )
     return st.lists(plan, min_size=1, max_size=2, unique_by=lambda plan: plan.handle)
@@ -142,13 +142,15 @@ class Mirror:
     epoch: int = 0
     text: list[int] = field(default_factory=list)
     tail: TailRow | None = None
+    earlier: TailRow | None = None
 
     def commit(self, plan: Plan) -> CommitRow:
         length = len(self.text)
         back = max(length - plan.place, 0)
         start, said = {
             "append": (length, plan.tokens),
-            "follow": (length, [*self._drafted_path(plan.place), *plan.tokens[:1]]),
+            "follow": (length, [*drafted_path(self.tail, plan.place), *plan.tokens[:1]]),
+            "step ahead": (length, [*self._left_of_earlier(plan.place), *plan.tokens[:1]]),
             "repeat": (back, self.text[back:]),
             "extend": (back, self.text[back:] + plan.tokens),
             "change": (back, plan.tokens),
@@ -156,33 +158,44 @@ class Mirror:
             "bad id": (length, [*plan.tokens, [-1, 5, 6, GREATEST_ID][plan.place % 4]]),
         }.get(plan.how, (length, plan.tokens))
         base = self.tail.base if self.tail else NO_TAIL
+        earlier = self.earlier.base if self.earlier else NO_TAIL
+        used = "earlier" if plan.how == "step ahead" else plan.tail
         return CommitRow(
             request=plan.handle,
             epoch=max(self.epoch + {"old epoch": -1, "new epoch": 1}.get(plan.how, 0), 0),
             start=start,
             tokens=said,
             max_nodes=plan.max_nodes,
-            tail_base={"last": base, "none": NO_TAIL, "wrong": base ^ 1}[plan.tail],
+            tail_base={"last": base, "none": NO_TAIL, "wrong": base ^ 1, "earlier": earlier}[used],
             verified=plan.verified if isinstance(plan.verified, int) else BY_BITMAP,
             bitmap=() if isinstance(plan.verified, int) else plan.verified,
         )
 
-    def _drafted_path(self, place: int) -> list[int]:
-        """The tokens from the root of the last tail down to one of its nodes."""
-        path: list[int] = []
-        if self.tail and self.tail.tokens:
-            node = place % len(self.tail.tokens)
-            while node >= 0:
-                path.insert(0, self.tail.tokens[node])
-                node = self.tail.parents[node]
-        return path
+    def _left_of_earlier(self, place: int) -> list[int]:
+        """Of a path of the tail before the last, what the text committed since leaves of it, if it is on that path."""
+        since = self.text[self.earlier.base :] if self.earlier else []
+        paths = [drafted_path(self.earlier, node) for node in range(len(self.earlier.tokens) if self.earlier else 0)]
+        left = [path[len(since) :] for path in paths if path[: len(since)] == since]
+        return left[place % len(left)] if left else []
 
     def taken(self, row: CommitRow, tail: TailRow) -> None:
         told = [*self.text[: row.start], *row.tokens]
         if self.text[: len(told)] != told:
             self.text = told
+            self.earlier = self.tail
         self.tail = tail
         assert tail.base == len(self.text)
+
+
+def drafted_path(tail: TailRow | None, place: int) -> list[int]:
+    """The tokens from the root of a tail down to one of its nodes."""
+    path: list[int] = []
+    if tail and tail.tokens:
+        node = place % len(tail.tokens)
+        while node >= 0:
+            path.insert(0, tail.tokens[node])
+            node = tail.parents[node]
+    return path
 
 
 class EnginesAgree(RuleBasedStateMachine):
@@ -283,7 +296,7 @@ class EnginesAgree(RuleBasedStateMachine):
 
     @rule(
         verifier=verifiers,
-        steps=st.lists(plans("append", "follow", "follow"), min_size=3, max_size=8),
+        steps=st.lists(plans("append", "follow", "follow", "step ahead"), min_size=3, max_size=8),
         budget=st.sampled_from([0, 0, 1, 6]),
         min_survival=st.sampled_from([0.0, 0.0, 0.05, 0.3]),
         cost=costs(),
@@ -341,7 +354,7 @@ class EnginesAgree(RuleBasedStateMachine):
 
     @rule(
         verifier=verifiers,
-        steps=st.lists(plans("append", "follow", "follow"), min_size=3, max_size=8),
+        steps=st.lists(plans("append", "follow", "follow", "step ahead"), min_size=3, max_size=8),
         most=st.sampled_from([AMPLE, AMPLE, 40]),
         namespace=namespaces,
         prompts=st.lists(prompts(), min_size=2, max_size=2),

@@ -71,7 +71,7 @@ struct TailColumns {
   std::vector<std::uint8_t> reason;
   std::vector<std::uint8_t> kind;
   std::vector<std::uint32_t> detail;   // position of an invalid id in the row's tokens
-  std::vector<std::int16_t> accepted;  // nodes of the row's last tail; -1: the commit did not use it
+  std::vector<std::int16_t> accepted;  // nodes that the text went through, of the tail used; -1: of none that is known
   std::vector<std::uint32_t> node_end;
   std::vector<Token> tokens;
   std::vector<std::int16_t> parents;

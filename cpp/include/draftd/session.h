@@ -12,7 +12,7 @@
 #include "draftd/catalogue.h"
 #include "draftd/drafting.h"
 #include "draftd/index.h"
-#include "draftd/model.h"
+#include "draftd/outcome.h"
 #include "draftd/reach.h"
 #include "draftd/recent_pairs.h"
 #include "draftd/rest.h"
@@ -36,35 +36,12 @@ struct RequestOptions {
 // Position of the first id outside [0, vocabulary), if there is one.
 std::optional<std::size_t> first_invalid(std::span<const Token> tokens, Token vocabulary);
 
-// What the verifier says about the tail it used for a commit.
-struct Verified {
-  static constexpr std::uint32_t kNoTail = UINT32_MAX;
-  static constexpr std::int32_t kAll = -1;
-  static constexpr std::int32_t kBitmap = -2;
-
-  std::uint32_t tail_base = kNoTail;
-  std::int32_t nodes = kAll;             // how many, in order; or kAll; or kBitmap
-  std::span<const std::uint8_t> bitmap;  // one byte per node
-};
-
 // What holds for a request in paced steps.
 struct PaceRules {
   RestRule rest;
   // With more tokens of output than this it may have `long_run_factor` times the nodes that the step gives each.
   std::uint32_t long_run_tokens = 0;
   double long_run_factor = 1.0;  // at least 1
-};
-
-// Verified and accepted nodes by depth, summed over steps; depth 1 is entry 0.
-struct Acceptance {
-  std::uint64_t steps = 0;    // verify steps: commits that brought new tokens, but for prefill's
-  std::uint64_t drafts = 0;   // of them, those that used a tail of ours
-  std::uint64_t covered = 0;  // of them, those that accepted at least one node
-  std::vector<std::uint64_t> verified;
-  std::vector<std::uint64_t> accepted;
-
-  void add(const Acceptance& other);
-  void clear();  // keeps its memory
 };
 
 // A request's own text as far as it is indexed.
@@ -77,23 +54,6 @@ struct OwnIndex {
   RecentPairs pairs;
 };
 
-// What became of a tail, and what it was made from: what a model learns from.
-struct Outcome {
-  enum class Fate : std::uint8_t { kNotVerified, kRejected, kAccepted, kPassed };
-
-  Lesson lesson;
-  std::vector<Fate> fates;            // of the tail's nodes
-  std::vector<std::uint16_t> depths;  // of the tail's nodes
-  std::vector<Token> followed;        // the root, and each accepted node
-
-  // What followed the root and each node that was accepted, and what became of each node that was verified.
-  void teach(Model& model) const;
-  std::size_t memory_size() const {
-    return lesson.memory_size() + followed.capacity() * sizeof(Token) + depths.capacity() * sizeof(std::uint16_t) +
-           fates.capacity();
-  }
-};
-
 class Session {
  public:
   // `prompt` and `output` hold valid ids.
@@ -103,10 +63,10 @@ class Session {
   struct Commit {
     Status status = Status::kOk;
     std::uint32_t position = 0;          // of the invalid id within the commit
-    bool stale_tail = false;             // the commit used a tail that is not our last
-    bool lesson = false;                 // it tells of our last: outcome() knows what became of it
+    bool stale_tail = false;             // the commit used a tail that is neither our last nor the one before
+    bool lesson = false;                 // it tells of our last tails: outcome() knows what became of them
     std::uint32_t kept = UINT32_MAX;     // committed tokens that the verifier did not take back
-    std::int16_t accepted = kNoOutcome;  // nodes of our last tail, where it used that
+    std::int16_t accepted = kNoOutcome;  // nodes that the text went through, of the tail that it used
   };
   // Takes verified tokens that start at committed length `start`.
   Commit commit(std::uint32_t start, std::span<const Token> tokens, const Verified& verified);
@@ -170,9 +130,11 @@ class Session {
   void cut(std::size_t length);
   void append(std::span<const Token> tokens);
   std::size_t counted(std::span<const Token> tokens) const;
-  void pass(std::span<const Token> tokens);
-  // Returns how many nodes were accepted.
+  // What tokens at the last tail say of it, and of the one before. Returns how many nodes of the tail that was used
+  // the text went through.
   std::int16_t observe(std::span<const Token> tokens, const Verified& verified);
+  // Counts the nodes that went through the target, of those below the first `passed` of the path that the text took.
+  void count(const Tail& tail, std::span<const std::uint16_t> path, std::size_t passed, const Verified& verified);
 
   std::uint32_t epoch_;
   RequestOptions options_;
@@ -182,12 +144,15 @@ class Session {
   OwnIndex own_;
   std::vector<Place> places_;
   std::vector<Reach> reaches_;
-  std::uint32_t tail_base_ = Verified::kNoTail;
-  std::vector<DraftNode> tail_;
+  Tail tail_;     // the last one; its base is that of the text, or kNoTail
+  Tail earlier_;  // the one before, unless text behind it was taken back
   Rest rest_;
   Acceptance acceptance_;  // of the whole request
   Acceptance unreported_;
-  Outcome outcome_;  // of the tail, by the last commit; kept for its memory
+  Outcome outcome_;  // of the last commit
+  // Kept for their memory:
+  std::vector<std::uint16_t> earlier_path_;
+  std::vector<std::uint16_t> depths_;
 };
 
 }  // namespace draftd

@@ -1,6 +1,7 @@
 #include "draftd/session.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace draftd {
@@ -21,24 +22,6 @@ std::optional<std::size_t> first_invalid(std::span<const Token> tokens, Token vo
   const auto found = std::find_if(tokens.begin(), tokens.end(), invalid);
   if (found == tokens.end()) return std::nullopt;
   return static_cast<std::size_t>(found - tokens.begin());
-}
-
-void Acceptance::add(const Acceptance& other) {
-  const auto add_each = [](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& more) {
-    if (sum.size() < more.size()) sum.resize(more.size());
-    for (std::size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
-  };
-  steps += other.steps;
-  drafts += other.drafts;
-  covered += other.covered;
-  add_each(verified, other.verified);
-  add_each(accepted, other.accepted);
-}
-
-void Acceptance::clear() {
-  steps = drafts = covered = 0;
-  verified.clear();
-  accepted.clear();
 }
 
 Session::Session(std::uint32_t epoch, RequestOptions options, std::span<const Token> prompt,
@@ -69,22 +52,21 @@ Session::Commit Session::commit(std::uint32_t start, std::span<const Token> toke
     cut(result.kept);
   }
   const std::span<const Token> fresh = tokens.subspan(agreed);
-  // A commit without new tokens is a repetition, or asks for a draft only.
-  const bool names_tail = verified.tail_base != Verified::kNoTail && !fresh.empty();
-  const bool used_tail = names_tail && !tail_.empty() && verified.tail_base == tail_base_ && start == tail_base_ &&
-                         fresh.size() == tokens.size();
+  if (fresh.empty()) return result;  // a repetition, or a wish for a draft only
+
+  if (start == tail_.base) {
+    result.accepted = observe(fresh.first(counted(fresh)), verified);
+    result.lesson = !outcome_.empty();
+  }
+  const bool used_tail = result.accepted != kNoOutcome;
+  result.stale_tail = verified.tail_base != Verified::kNoTail && !used_tail;
   // Without a draft, the first token of the output comes from prefill: nothing was verified.
-  if (!fresh.empty() && !stopped() && (used_tail || tokens_.size() > prompt_)) {
+  if (!stopped() && (used_tail || tokens_.size() > prompt_)) {
     ++acceptance_.steps;
     ++unreported_.steps;
   }
-  // What comes where the last draft was made tells of it, also when it was empty, or not the one that was used.
-  const bool passed = !used_tail && !fresh.empty() && start == tail_base_ && fresh.size() == tokens.size();
-  if (used_tail) result.accepted = observe(fresh, verified);
-  if (passed) pass(fresh);
-  if (!fresh.empty()) tail_base_ = Verified::kNoTail;
-  result.lesson = (used_tail || passed) && !outcome_.lesson.end.empty();  // none where a preset drafted
-  result.stale_tail = names_tail && !used_tail;
+  std::swap(tail_, earlier_);
+  tail_.base = Verified::kNoTail;
   append(fresh);
   return result;
 }
@@ -106,7 +88,7 @@ void Session::cut(std::size_t length) {
   if (own_.text().size() > length) own_ = OwnIndex();
   places_.clear();
   reaches_.clear();
-  tail_base_ = Verified::kNoTail;
+  tail_.base = Verified::kNoTail;
 }
 
 // Of new tokens, those up to the first stop id and with it.
@@ -116,65 +98,64 @@ std::size_t Session::counted(std::span<const Token> tokens) const {
   return static_cast<std::size_t>(stop - tokens.begin()) + (stop == tokens.end() ? 0 : 1);
 }
 
-// Follows the committed tokens through the last tail, of which nothing is known to have been verified.
-void Session::pass(std::span<const Token> tokens) {
-  outcome_.followed.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted(tokens)));
-  outcome_.depths.resize(tail_.size());
-  outcome_.fates.assign(tail_.size(), Outcome::Fate::kNotVerified);
-  std::int32_t reached = -1;
-  for (std::size_t node = 0; node < tail_.size(); ++node) {
-    const std::int16_t parent = tail_[node].parent;
-    const std::size_t depth = parent < 0 ? 1 : outcome_.depths[static_cast<std::size_t>(parent)] + std::size_t{1};
-    outcome_.depths[node] = static_cast<std::uint16_t>(depth);
-    if (parent != reached || depth > outcome_.followed.size() || tail_[node].token != outcome_.followed[depth - 1])
-      continue;
-    outcome_.fates[node] = Outcome::Fate::kPassed;
-    reached = static_cast<std::int32_t>(node);
+std::int16_t Session::observe(std::span<const Token> tokens, const Verified& verified) {
+  outcome_.followed.assign(tokens.begin(), tokens.end());
+  outcome_.path.clear();
+  outcome_.judged.clear();
+  const auto is_used = [&](const Tail& tail) { return verified.tail_base == tail.base && !tail.nodes.empty(); };
+  if (is_used(tail_)) {
+    tail_.follow(tokens, verified, outcome_.path);
+    count(tail_, outcome_.path, 0, verified);
+    return static_cast<std::int16_t>(outcome_.path.size());
   }
+  // What comes where the last draft was made tells of it, also when it was empty, or not the one that was used.
+  tail_.follow(tokens, {}, outcome_.path);
+  if (verified.tail_base == Verified::kNoTail || !is_used(earlier_)) return kNoOutcome;
+
+  // An engine that steps ahead verifies what is left of a draft behind the tokens committed since.
+  const std::span<const Token> since = std::span(tokens_).subspan(earlier_.base);
+  earlier_path_.clear();
+  earlier_.follow(since, {}, earlier_path_);
+  if (earlier_path_.size() == since.size()) {
+    earlier_.follow(tokens, verified, earlier_path_);
+    count(earlier_, earlier_path_, since.size(), verified);
+  }
+  return static_cast<std::int16_t>(earlier_path_.size());
 }
 
-// Follows the committed tokens from the root of the last tail through the
-// nodes that went through the target.
-std::int16_t Session::observe(std::span<const Token> tokens, const Verified& verified) {
-  const auto went_through = [&](std::size_t node) {
-    if (verified.nodes == Verified::kBitmap) return node < verified.bitmap.size() && verified.bitmap[node] != 0;
-    return verified.nodes == Verified::kAll || std::cmp_less(node, verified.nodes);
-  };
+void Session::count(const Tail& tail, std::span<const std::uint16_t> path, std::size_t passed,
+                    const Verified& verified) {
+  constexpr double kLeastSurvival = std::numeric_limits<double>::min();  // a long path's may be no more than 0
   const auto count_at = [](std::vector<std::uint64_t>& counts, std::size_t depth) {
     if (counts.size() < depth) counts.resize(depth);
     ++counts[depth - 1];
   };
-  const std::size_t counted = this->counted(tokens);
-
-  std::int32_t reached = -1;
-  std::int16_t length = 0;
+  const std::int32_t root = passed == 0 ? -1 : path[passed - 1];
+  const bool learned = !tail.raw.empty();
+  const double of_root = learned && root >= 0 ? std::max(tail.raw[root], kLeastSurvival) : 1.0;
   bool any_verified = false;
-  outcome_.depths.resize(tail_.size());
-  outcome_.fates.assign(tail_.size(), Outcome::Fate::kNotVerified);
-  outcome_.followed.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(counted));
-  for (std::size_t node = 0; node < tail_.size(); ++node) {
-    const std::int16_t parent = tail_[node].parent;
-    const std::size_t depth = parent < 0 ? 1 : outcome_.depths[static_cast<std::size_t>(parent)] + std::size_t{1};
-    outcome_.depths[node] = static_cast<std::uint16_t>(depth);
-    if (!went_through(node)) continue;
+  depths_.assign(tail.nodes.size(), 0);  // below the root; 0: not below it
+  for (std::size_t node = 0; node < tail.nodes.size(); ++node) {
+    const std::int16_t parent = tail.nodes[node].parent;
+    const std::uint16_t above = parent < 0 ? 0 : depths_[static_cast<std::size_t>(parent)];
+    if (parent != root && above == 0) continue;
+    const std::size_t depth = depths_[node] = above + 1;
+    if (!verified.went_through(node)) continue;
     any_verified = true;
-    const bool accepted = parent == reached && depth <= counted && tail_[node].token == tokens[depth - 1];
-    outcome_.fates[node] = accepted ? Outcome::Fate::kAccepted : Outcome::Fate::kRejected;
-    if (accepted) {
-      reached = static_cast<std::int32_t>(node);
-      length = static_cast<std::int16_t>(depth);
-    }
+    const bool accepted = passed + depth <= path.size() && path[passed + depth - 1] == node;
+    if (learned) outcome_.judged.push_back({tail.raw[node] / of_root, accepted});
     for (Acceptance* const sum : {&acceptance_, &unreported_}) {
       count_at(sum->verified, depth);
       if (accepted) count_at(sum->accepted, depth);
     }
   }
+  if (!any_verified) return;
+  const bool covered = path.size() > passed;
   for (Acceptance* const sum : {&acceptance_, &unreported_}) {
     ++sum->drafts;
-    sum->covered += reached < 0 ? 0 : 1;
+    sum->covered += covered ? 1 : 0;
   }
-  if (any_verified) rest_.outcome(length > 0);
-  return length;
+  rest_.outcome(covered);
 }
 
 Session::Allowance Session::paced_allowance(std::uint32_t asked, std::uint32_t most_nodes, const PaceRules& rules) {
@@ -199,24 +180,11 @@ Session::Allowance Session::allowance(std::uint32_t asked) const {
   return {nodes, Reason::kNotEmpty};
 }
 
-void Outcome::teach(Model& model) const {
-  const std::size_t places = lesson.end.size();  // of the root and the nodes; none where a preset drafted
-  if (places > 0 && !followed.empty()) model.learn(lesson.of(0), followed[0]);
-  for (std::size_t node = 0; node + 1 < places; ++node) {
-    const std::size_t depth = depths[node];
-    const bool reached = fates[node] == Fate::kAccepted || fates[node] == Fate::kPassed;
-    if (reached && depth < followed.size()) model.learn(lesson.of(node + 1), followed[depth]);
-  }
-  for (std::size_t node = 0; node < lesson.raw.size(); ++node) {
-    const bool verified = fates[node] == Fate::kAccepted || fates[node] == Fate::kRejected;
-    if (verified) model.learn_survival(lesson.raw[node], fates[node] == Fate::kAccepted);
-  }
-}
-
 void Session::deliver(std::span<const DraftNode> tree, Lesson& lesson) {
-  tail_.assign(tree.begin(), tree.end());
+  tail_.base = committed();
+  tail_.nodes.assign(tree.begin(), tree.end());
+  tail_.raw.assign(lesson.raw.begin(), lesson.raw.end());
   std::swap(outcome_.lesson, lesson);
-  tail_base_ = committed();
 }
 
 std::size_t Session::index_text(std::size_t most) {
@@ -275,8 +243,9 @@ void Session::report(Acceptance& total) {
 
 std::size_t Session::memory_size() const {
   return sizeof(Session) + tokens_.capacity() * sizeof(Token) + own_.memory_size() +
-         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) +
-         tail_.capacity() * sizeof(DraftNode) + outcome_.memory_size();
+         places_.capacity() * sizeof(Place) + reaches_.capacity() * sizeof(Reach) + tail_.memory_size() +
+         earlier_.memory_size() + outcome_.memory_size() +
+         (earlier_path_.capacity() + depths_.capacity()) * sizeof(std::uint16_t);
 }
 
 }  // namespace draftd

@@ -129,11 +129,24 @@ def test_a_commit_names_the_tail_and_the_nodes_of_it_that_were_verified(engine: 
     assert list(commit.bitmap) == [0, 1, 1, 0, 0, 0]
 
 
-def test_without_a_draft_a_commit_names_none(engine: Engine, frames: list[Frame]) -> None:
+@pytest.mark.parametrize("since", [(99,), (3, 99), (3, 4, 5, 6, 7, 8)])
+def test_a_commit_names_the_tail_of_which_nothing_was_left(
+    engine: Engine, frames: list[Frame], since: tuple[int, ...]
+) -> None:
     ahead = Ahead(engine)
     ahead.step()
-    ahead.step(99)
+    assert ahead.step(*since) == []
     ahead.step(98)
+    commit = frames[-1].step.commit
+    assert np.frombuffer(commit.tail_base, "<u4").tolist() == [len(PROMPT)]
+    assert list(commit.bitmap) == [0] * 6
+
+
+def test_without_a_tail_a_commit_names_none(engine: Engine, frames: list[Frame]) -> None:
+    ahead = Ahead(engine)
+    ahead.step(nodes=0)
+    ahead.step(3, nodes=0)
+    ahead.step(4)
     assert np.frombuffer(frames[-1].step.commit.tail_base, "<u4").tolist() == [NO_TAIL]
 
 
