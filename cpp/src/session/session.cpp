@@ -4,18 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "automaton/renewal.h"
+
 namespace draftd {
-
-namespace {
-
-// The match of `text` in an index that has grown since it was `length` long.
-// A match longer by any number is also longer by one; mostly none is.
-Cursor longer_match(const Index& index, std::span<const Token> text, std::size_t length) {
-  const Cursor probe = index.match(text.last(std::min(length + 1, text.size())));
-  return probe.length <= length ? probe : index.match(text);
-}
-
-}  // namespace
 
 std::optional<std::size_t> first_invalid(std::span<const Token> tokens, Token vocabulary) {
   const auto invalid = [=](Token token) { return token < 0 || token >= vocabulary; };
@@ -213,7 +204,7 @@ Cursor Session::cursor_in(const Index& index) {
     place.position = read.size() - kMaxMatch;
     place.cursor = {};
   } else if (place.version != index.version()) {
-    place.cursor = longer_match(index, read.first(place.position), place.cursor.length);
+    place.cursor = renewed(index, place.cursor, read.first(place.position), place.version);
   }
   place.version = index.version();
   for (; place.position < read.size(); ++place.position)
