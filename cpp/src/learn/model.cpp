@@ -66,14 +66,31 @@ Model::Model() : storage_(std::make_unique<Storage>()) {
   start_by_hand(s.counts, s.agreement);
   s.standing.assign(cells::kStandings, {Four{}, Four{}});
   s.evidence.resize(cells::kCount);
-  for (std::uint32_t cell = cells::kKnown; cell < cells::kCount; ++cell) s.weigh(cell);
+  s.weigh_all();
   s.evidence[cells::kNothing] = 0;
   s.evidence[cells::kConstant] = 0.5F;
 }
 Model::Model(const Model& other) : storage_(std::make_unique<Storage>(*other.storage_)) {}
 Model::~Model() = default;
 
-void Model::Storage::weigh(std::uint32_t cell) { evidence[cell] = stretch(counts[cell].hits / counts[cell].trials); }
+void Model::Storage::weigh(std::span<const std::uint16_t, 4> cells) {
+  Four hits;
+  Four trials;
+  for (std::size_t i = 0; i < 4; ++i) {
+    hits[i] = counts[cells[i]].hits;
+    trials[i] = counts[cells[i]].trials;
+  }
+  const Four logits = stretch(hits / trials);
+  for (std::size_t i = 0; i < 4; ++i) evidence[cells[i]] = logits[i];
+}
+
+void Model::Storage::weigh_all() {
+  std::array<std::uint16_t, 4> four;
+  for (std::uint32_t first = cells::kKnown; first < cells::kCount; first += 4) {
+    for (std::uint32_t i = 0; i < 4; ++i) four[i] = static_cast<std::uint16_t>(std::min(first + i, cells::kCount - 1));
+    weigh(four);
+  }
+}
 
 Weights Model::Storage::inputs(const Candidate& candidate) const {
   const auto& cells = candidate.cells;
@@ -117,9 +134,12 @@ void Model::learn(std::span<const Candidate> candidates, Token followed) {
   s.count(candidates, followed);
 }
 
-// A trial of each candidate's evidence, and a hit for what followed.
+// A trial of each candidate's evidence, and a hit for what followed. Candidates
+// share cells: each cell is weighed once.
 void Model::Storage::count(std::span<const Candidate> candidates, Token followed) {
   constexpr float kStale = std::numeric_limits<float>::quiet_NaN();
+  std::array<std::uint16_t, kMostCandidates * Candidate::kInputs> stale;
+  std::size_t size = 0;
   for (const Candidate& candidate : candidates) {
     const float hit = candidate.token == followed ? 1.0F : 0.0F;
     for (const std::uint16_t cell : candidate.cells) {
@@ -128,15 +148,13 @@ void Model::Storage::count(std::span<const Candidate> candidates, Token followed
       count.hits += hit;
       count.trials += 1.0F;
       if (count.trials > kMostTrials) count = {count.hits * 0.5F, count.trials * 0.5F};
+      if (std::isnan(evidence[cell])) continue;
       evidence[cell] = kStale;
+      stale[size++] = cell;
     }
   }
-  // Candidates share cells: each is weighed once.
-  for (const Candidate& candidate : candidates) {
-    for (const std::uint16_t cell : candidate.cells) {
-      if (std::isnan(evidence[cell])) weigh(cell);
-    }
-  }
+  for (; size % 4 != 0; ++size) stale[size] = stale[size - 1];
+  for (std::size_t i = 0; i < size; i += 4) weigh(std::span(stale).subspan(i).first<4>());
 }
 
 void Model::learn_survival(double raw, bool accepted) {

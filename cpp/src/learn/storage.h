@@ -39,8 +39,9 @@ struct Model::Storage {
   Weights inputs(const Candidate& candidate) const;
   float mix(const Candidate& candidate, const Weights& inputs) const;  // the logit of its probability
   void count(std::span<const Candidate> candidates, Token followed);
-  // Sets the evidence of a cell from its count.
-  void weigh(std::uint32_t cell);
+  // Sets the evidence of these cells, or of all that count, from their counts.
+  void weigh(std::span<const std::uint16_t, 4> cells);
+  void weigh_all();
 };
 
 // Sets what is not learned yet by what the evidence claims.

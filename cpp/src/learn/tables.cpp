@@ -85,8 +85,8 @@ Model::Model(const ModelTables& tables) : Model() {
   s.lessons = tables.lessons;
   for (std::uint32_t cell = cells::kKnown; cell < cells::kCount; ++cell) {
     s.counts[cell] = {tables.hits[cell], tables.trials[cell]};
-    s.weigh(cell);
   }
+  s.weigh_all();
   s.agreement = sets_of(tables.agreement);
   s.standing = sets_of(tables.standing);
   std::copy(tables.correction.begin(), tables.correction.end(), s.correction.begin());
