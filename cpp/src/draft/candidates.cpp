@@ -11,6 +11,8 @@ constexpr std::size_t kConstant = Candidate::kBlend + 1;
 static_assert(kPairs + 2 == Candidate::kBlend);
 static_assert(cells::kRanks >= Index::kFrequentTokens);
 
+std::uint64_t remainder_bit(Token token) { return std::uint64_t{1} << (static_cast<std::uint32_t>(token) % 64); }
+
 }  // namespace
 
 Candidates::Candidates() {
@@ -19,6 +21,7 @@ Candidates::Candidates() {
 }
 
 std::uint32_t Candidates::find(Token token) const {
+  if ((remainders_ & remainder_bit(token)) == 0) return size_;
   FourNumbers found{};  // its number plus one, in one of the four; tokens differ
   FourNumbers numbers{1, 2, 3, 4};
   for (std::uint32_t i = 0; i < size_; i += 4) {
@@ -33,6 +36,7 @@ std::uint32_t Candidates::place(Token token, Source source, cells::Proposer prop
   const std::uint32_t at = find(token);
   if (at < size_ || size_ == kMost) return at;
   ++size_;
+  remainders_ |= remainder_bit(token);
   tokens_[at / 4][at % 4] = token;
   sources_[at] = source;
   standings_[at] = {proposer, 0, 0, 0};

@@ -63,6 +63,7 @@ class Candidates {
   std::uint32_t longest_ = 0;  // weights by the longest context
   std::uint32_t levels_ = 0;
   std::uint32_t size_ = 0;
+  std::uint64_t remainders_ = 0;  // of the tokens by 64, a bit for each: most that are new need no search
   double unclaimed_ = 1.0;
 };
 

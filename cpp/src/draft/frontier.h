@@ -42,12 +42,11 @@ class Frontier {
       if (room_ == 0 || proposal.survival <= proposals_.back().survival) return;
       proposals_.pop_back();
     }
-    std::size_t place = proposals_.size();
     proposals_.push_back(proposal);
-    for (; place > first_ && proposals_[place - 1].survival < proposal.survival; --place) {
-      proposals_[place] = proposals_[place - 1];
-    }
-    proposals_[place] = proposal;
+    Proposal* const first = proposals_.data() + first_;
+    Proposal* place = &proposals_.back();
+    for (; place > first && place[-1].survival < proposal.survival; --place) *place = place[-1];
+    *place = proposal;
   }
 
  private:
