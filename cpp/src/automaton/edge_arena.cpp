@@ -44,7 +44,10 @@ std::uint32_t EdgeArena::allocate(std::uint32_t capacity) {
 }
 
 void EdgeArena::release(std::uint32_t offset, std::uint32_t capacity) {
-  released_[size_class(capacity)].push_back(offset);
+  PodVector<std::uint32_t>& reusable = released_[size_class(capacity)];
+  released_bytes_ -= reusable.memory_size();
+  reusable.push_back(offset);
+  released_bytes_ += reusable.memory_size();
 }
 
 const Edge* EdgeArena::find(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree, Token token) const {
@@ -70,12 +73,6 @@ void EdgeArena::insert(std::uint32_t offset, std::uint32_t capacity, std::uint32
   std::uint32_t i = slot(edge.token, capacity);
   while (edges[i].token != kNoToken) i = (i + 1) & (capacity - 1);
   edges[i] = edge;
-}
-
-std::size_t EdgeArena::memory_size() const {
-  std::size_t bytes = edges_.memory_size();
-  for (const PodVector<std::uint32_t>& reusable : released_) bytes += reusable.memory_size();
-  return bytes;
 }
 
 }  // namespace draftd

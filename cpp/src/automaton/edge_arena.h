@@ -42,7 +42,7 @@ class EdgeArena {
   // Adds an edge that is not there yet to a block with room for it.
   void insert(std::uint32_t offset, std::uint32_t capacity, std::uint32_t degree, Edge edge);
 
-  std::size_t memory_size() const;
+  std::size_t memory_size() const { return edges_.memory_size() + released_bytes_; }
 
  private:
   static std::uint32_t slot(Token token, std::uint32_t capacity) {
@@ -54,6 +54,7 @@ class EdgeArena {
 
   PodVector<Edge> edges_;
   std::array<PodVector<std::uint32_t>, 36> released_;  // offsets by size class
+  std::size_t released_bytes_ = 0;                     // of their memory
 };
 
 }  // namespace draftd
