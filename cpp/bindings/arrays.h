@@ -59,6 +59,20 @@ inline std::span<const std::uint8_t> bytes_of(const pybind11::bytes& bytes) {
   return column<std::uint8_t>(bytes, "bytes");
 }
 
+// Of a ragged column: running ends of rows, the last of which is that of all values.
+inline void require_ends(std::span<const std::uint32_t> ends, std::size_t values, const char* name) {
+  std::uint32_t before = 0;
+  for (std::size_t row = 0; row < ends.size(); ++row) {
+    require(ends[row] >= before,
+            [&] { return std::string("column ") + name + ": row " + std::to_string(row) + " ends before it begins"; });
+    before = ends[row];
+  }
+  require(before == values, [&] {
+    return std::string("column ") + name + " ends at " + std::to_string(before) + " of " + std::to_string(values) +
+           " values";
+  });
+}
+
 template <typename T>
 pybind11::bytes packed(const std::vector<T>& values) {
   return pybind11::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));

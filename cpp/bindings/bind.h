@@ -12,6 +12,7 @@ namespace draftd::bindings {
 void bind_index(pybind11::module_& module);
 void bind_segment(pybind11::module_& module);
 void bind_catalogue(pybind11::module_& module);
+void bind_columns(pybind11::module_& module);
 void bind_policy(pybind11::module_& module);
 void bind_model(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);

@@ -20,19 +20,6 @@ struct Tails {
   py::bytes base, status, reason, kind, detail, accepted, node_end, tokens, parents, survival, source;
 };
 
-void require_ends(std::span<const std::uint32_t> ends, std::size_t values, const char* name) {
-  std::uint32_t before = 0;
-  for (std::size_t row = 0; row < ends.size(); ++row) {
-    require(ends[row] >= before,
-            [&] { return std::string("column ") + name + ": row " + std::to_string(row) + " ends before it begins"; });
-    before = ends[row];
-  }
-  require(before == values, [&] {
-    return std::string("column ") + name + " ends at " + std::to_string(before) + " of " + std::to_string(values) +
-           " values";
-  });
-}
-
 void require_fitting(const StepColumns& step) {
   const std::size_t rows = step.request.size();
   const auto of_rows = [&](std::size_t entries, const char* name) {

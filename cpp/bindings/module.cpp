@@ -9,6 +9,7 @@ PYBIND11_MODULE(_core, module) {
   draftd::bindings::bind_index(module);
   draftd::bindings::bind_segment(module);
   draftd::bindings::bind_catalogue(module);
+  draftd::bindings::bind_columns(module);
   draftd::bindings::bind_policy(module);
   draftd::bindings::bind_model(module);
   draftd::bindings::bind_engine(module);

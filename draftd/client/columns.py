@@ -1,6 +1,5 @@
 """Packing of Python values into the little-endian columns of the wire contract."""
 
-import struct
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
@@ -9,6 +8,8 @@ from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from draftd import native
 
 if sys.byteorder != "little":
     raise ImportError("draftd.client: the wire columns are little-endian and this machine is not")
@@ -32,27 +33,41 @@ def u32_column(values: Iterable[int]) -> bytes:
     return array("I", values).tobytes()
 
 
-def token_column(tokens: Sequence[int]) -> bytes:
-    """Token ids as i32[n]. An id beyond 32 bits becomes INVALID_TOKEN_ID.
+def token_columns(rows: Sequence[Sequence[int]]) -> tuple[bytes, bytes]:
+    """Rows of token ids as i32[tokens], and u32[rows], where each row ends in it. An id beyond 32 bits becomes
+    INVALID_TOKEN_ID.
 
-    Raises ValueError when something in `tokens` is no integer.
+    Raises ValueError when a row is none of integers.
     """
     try:
-        return struct.pack(f"<{len(tokens)}i", *tokens)
-    except (struct.error, TypeError):  # numpy's arrays raise the latter
-        return struct.pack(f"<{len(tokens)}i", *map(_narrow, tokens))
-
-
-def _narrow(token: int) -> int:
-    try:
-        return token if 0 <= index(token) < 2**31 else INVALID_TOKEN_ID
+        return native.pack_tokens(rows)
     except TypeError:
-        shown = repr(token)[:40].splitlines()[0]
-        raise ValueError(f"token ids are integers, not {shown}; give a row of token ids") from None
+        raise ValueError(f"{_what_is_no_token(rows)}; give a row of token ids") from None
+
+
+def token_column(tokens: Sequence[int]) -> bytes:
+    """One row as i32[n]."""
+    return token_columns((tokens,))[0]
+
+
+def _what_is_no_token(rows: Sequence[Sequence[int]]) -> str:
+    for row in rows:
+        try:
+            tokens = list(row)
+        except TypeError:
+            return f"the tokens of a request are {row!r}"
+        for token in tokens:
+            try:
+                index(token)
+            except TypeError:
+                return f"token ids are integers, not {repr(token)[:40].splitlines()[0]}"
+    return "a row can't be read again"
 
 
 def prompt_column(tokens: ArrayLike) -> bytes:
-    """The same for a long text: fast for numpy arrays, which prompts often are."""
+    """The same for a long text, which may be an array of any kind."""
+    if isinstance(tokens, list):
+        return token_column(tokens)  # numpy takes ten times as long
     ids = np.asarray(tokens)
     if ids.size == 0:
         return b""
@@ -60,4 +75,4 @@ def prompt_column(tokens: ArrayLike) -> bytes:
         raise ValueError(f"token ids must be one row of integers, not {ids.ndim} dimensions of {ids.dtype}")
     if ids.dtype.itemsize > 4 or ids.dtype.kind == "u":
         ids = np.where((ids >= 0) & (ids < 2**31), ids, INVALID_TOKEN_ID)
-    return ids.astype("<i4").tobytes()
+    return ids.astype("<i4", copy=False).tobytes()

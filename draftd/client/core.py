@@ -5,6 +5,7 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 """
 
 import secrets
+from array import array
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -19,7 +20,7 @@ from draftd.client.standing import Answer, Standing
 from draftd.client.tail_buffer import TailBuffer
 from draftd.client.tape_buffer import TapeBuffer
 from draftd.client.under_way import Unanswered, UnderWay
-from draftd.wire import PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
+from draftd.wire import NO_TAIL, PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
 
 MOST_ATTEMPTS = 3  # of one message: a drafter that knows nobody, and one with lower limits, get it once more
 
@@ -45,6 +46,7 @@ class ClientCore:
         self.standing = Standing(namespace, vocabulary_size)
         self.mirrors = Mirrors()
         self.last_core_micros = 0
+        self._vocabulary_size = vocabulary_size
         self._hello = Hello(
             protocol=PROTOCOL,
             verifier=verifier,
@@ -180,7 +182,7 @@ class ClientCore:
             fill_commit(commit, rows, starts, wish.asked_nodes if wish else 0)
             for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
-                mirror.told_of_no_draft()  # until the answer brings one
+                mirror.tail_base, mirror.part = NO_TAIL, None  # until the answer brings one
                 if awaited:
                     mirror.named_from = step
                 else:
@@ -238,13 +240,10 @@ class ClientCore:
         return self.no_tails(mirrors, reason, status)
 
     def _deliver(self, mirrors: list[Mirror], outgoing: Outgoing, reply: StepReply) -> Tails:
-        tails = Tails(reply.tail)
-        tails.check(self._hello.vocabulary_size)
-        if (reply.tail.request, reply.tail.epoch) != outgoing.rows:
-            raise MalformedTailError("its rows are not those that were asked for")
+        tails = Tails.received(reply.tail, outgoing.rows, self._vocabulary_size)
         self.standing.counters.unknown_tails += tails.unknown_kinds()
-        for mirror in mirrors:
-            mirror.tail_base = mirror.prompt_length + len(mirror.output)
+        for mirror, base in zip(mirrors, array("I", tails.base), strict=True):
+            mirror.tail_base = base
         if any(tails.reason):
             for mirror, reason in zip(mirrors, tails.reason, strict=True):
                 if reason != Reason.NOT_EMPTY:

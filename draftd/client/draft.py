@@ -1,25 +1,21 @@
 """What the verifier gets: one draft per request, cut lazily out of the reply's columns."""
 
-import struct
+from array import array
 from collections.abc import Collection, Sequence
 from enum import IntEnum
 from itertools import accumulate, repeat
-from operator import sub
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from draftd import native
 from draftd.client.columns import u32_column
 from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 
 KNOWN_KINDS = bytes([TailKind.TREE, TailKind.CHAIN])  # tapes have a message of their own
 _TOKEN, _PARENT, _SURVIVAL, _SOURCE = np.dtype("<i4"), np.dtype("<i2"), np.dtype("<f4"), np.dtype("u1")
-_UNSIGNED_TOKEN, _UNSIGNED_PARENT = np.dtype("<u4"), np.dtype("<u2")
 _MOST_NODES = 2**15  # of one row: parents are i16
-_PLACES = np.arange(_MOST_NODES, dtype=_UNSIGNED_PARENT).tobytes()  # of nodes in their row
-_CHAIN = np.arange(-1, _MOST_NODES - 1, dtype=_PARENT).tobytes()  # parents of a row without branches
-_ONE = np.uint16(1)
 Code = TypeVar("Code", bound=IntEnum)
 Key = TypeVar("Key")
 
@@ -42,43 +38,48 @@ class Tails:
     __slots__ = ("base", "epoch", "kind", "node_end", "parents", "reason", "source", "status", "survival", "tokens")
 
     def __init__(self, tail: DraftTail) -> None:
-        self.status = tail.status
-        rows = len(self.status)
+        """The columns fit together: this client made them."""
         self.epoch = tail.epoch
         self.base = tail.base
+        self.status = tail.status
         self.reason = tail.reason
         self.kind = tail.kind
-        ends = tail.node_end
-        if not rows == len(self.reason) == len(self.kind) == len(self.epoch) / 4 == len(self.base) / 4 == len(ends) / 4:
-            raise MalformedTailError(f"its row columns are not of {rows} rows each")
-        self.node_end = list(struct.unpack(f"<{rows}I", ends))
-        if sorted(self.node_end) != self.node_end:
-            raise MalformedTailError("its rows do not follow each other")
+        self.node_end = array("I", tail.node_end)
         self.tokens = tail.tokens
         self.parents = tail.parents
         self.survival = tail.survival
         self.source = tail.source
-        nodes = self.node_end[-1] if rows else 0
-        if not nodes == len(self.source) == len(self.tokens) / 4 == len(self.parents) / 2 == len(self.survival) / 4:
-            raise MalformedTailError(f"its node columns are not of {nodes} nodes each")
+
+    @classmethod
+    def received(cls, tail: DraftTail, rows: tuple[bytes, bytes], vocabulary_size: int) -> "Tails":
+        """What a drafter sent. Raises MalformedTailError where its rows are not those asked for, handle and epoch
+        columns, where columns disagree, and where a verifier would take harm: by a node that is no token of the
+        vocabulary (0: of unknown size), or does not come after its parent."""
+        try:
+            tails = cls(tail)
+            # By position: names cost more than the call.
+            native.check_tails(
+                tails.epoch,
+                tails.base,
+                tails.status,
+                tails.reason,
+                tails.kind,
+                tail.node_end,
+                tails.tokens,
+                tails.parents,
+                tails.survival,
+                tails.source,
+                vocabulary_size,
+            )
+        except ValueError as error:
+            raise MalformedTailError(str(error)) from None
+        if (tail.request, tails.epoch) != rows:
+            raise MalformedTailError("its rows are not those that were asked for")
+        return tails
 
     def unknown_kinds(self) -> int:
         """How many rows are of a kind that this client does not know."""
         return len(self.kind.translate(None, KNOWN_KINDS))
-
-    def check(self, vocabulary_size: int) -> None:
-        """Raises MalformedTailError where a verifier would take harm: a node that is no token of the vocabulary (0: of
-        unknown size), or does not come after its parent."""
-        tokens = np.frombuffer(self.tokens, _UNSIGNED_TOKEN)  # what is negative is large here
-        largest = tokens.item(tokens.argmax()) if tokens.size else 0  # quicker than max(), which is Python inside
-        if tokens.size and largest >= (vocabulary_size or 2**31):
-            raise MalformedTailError(f"it has token id {largest}, of a vocabulary of {vocabulary_size or 2**31}")
-        counts = list(map(sub, self.node_end, (0, *self.node_end)))
-        if self.parents == b"".join([_CHAIN[: 2 * count] for count in counts]):
-            return  # known at a glance, as most engines verify chains alone
-        places = np.frombuffer(b"".join([_PLACES[: 2 * count] for count in counts]), _UNSIGNED_PARENT)
-        if len(places) != tokens.size or (np.frombuffer(self.parents, _UNSIGNED_PARENT) + _ONE > places).any():
-            raise MalformedTailError("it has nodes that do not come after their parents")
 
     @property
     def nodes(self) -> int:

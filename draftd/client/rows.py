@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from draftd.client.columns import token_column, u16_column, u32_column, whole
+from draftd.client.columns import token_column, token_columns, u16_column, u32_column, whole
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
@@ -129,7 +129,7 @@ class Rows:
     Raises ValueError for tokens that are no row of integers, before anything has changed.
     """
 
-    __slots__ = ("column", "mirrors", "nodes", "tokens", "verified")
+    __slots__ = ("column", "ends", "mirrors", "nodes", "tokens", "verified")
 
     def __init__(
         self,
@@ -142,13 +142,7 @@ class Rows:
         self.tokens = tokens
         self.verified = verified  # None: every node of every row
         self.nodes = nodes  # wanted by each row; None: as many as the step's wish says
-        flat: list[int] = []
-        for row in tokens:
-            try:
-                flat.extend(row)
-            except TypeError:
-                raise ValueError(f"the tokens of a request are {row!r}; give a row of token ids") from None
-        self.column = token_column(flat)
+        self.column, self.ends = token_columns(tokens)
 
     @property
     def size(self) -> int:
@@ -187,10 +181,10 @@ def _bitmap_bytes(verified: Verified) -> int:
 def fill_commit(commit: VerifyCommit, rows: Rows, starts: list[int], max_nodes: int) -> None:
     """All columns but request and epoch. `starts` are the committed lengths before the tokens of the rows."""
     commit.tokens = rows.column
+    commit.token_end = rows.ends
     commit.start = u32_column(starts)
-    lengths = list(map(len, rows.tokens))
-    commit.token_end = u32_column(accumulate(lengths))
     bases = [mirror.tail_base for mirror in rows.mirrors]
+    lengths = list(map(len, rows.tokens))
     if 0 in lengths:  # such a row verified nothing: it only asks for a draft
         bases = [base if length else NO_TAIL for base, length in zip(bases, lengths, strict=True)]
     commit.tail_base = u32_column(bases)
@@ -228,7 +222,7 @@ def verified_rows(mirrors: Sequence[Mirror], verified: Iterable[Verified] | None
 
     Raises ValueError for what is neither a number of nodes nor one flag per node.
     """
-    is_part = any(mirror.part is not None for mirror in mirrors)
+    is_part = True in [mirror.part is not None for mirror in mirrors]  # a list: this is the hot path
     if verified is None and not is_part:
         return None
     rows: list[Verified] = [None] * len(mirrors) if verified is None else list(verified)

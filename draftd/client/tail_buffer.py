@@ -108,10 +108,7 @@ class TailBuffer:
         the text that is left, from before the last sync, older than what is kept."""
         counters = self._standing.counters
         try:
-            tails = Tails(reply.tail)
-            tails.check(self._vocabulary_size)
-            if (reply.tail.request, reply.tail.epoch) != rows:
-                raise MalformedTailError("its rows are not those that were asked for")
+            tails = Tails.received(reply.tail, rows, self._vocabulary_size)
         except MalformedTailError as error:
             counters.unknown_frames += 1
             self._standing.last_error = f"the drafter's answer cannot be read: {error}"

@@ -80,8 +80,8 @@ class Counters:
         self.frame_errors: Counter[Status] = Counter()
         self.sync_errors: Counter[Status] = Counter()
         self.left_out: Counter[Reason] = Counter()
-        self.paced_steps: Counter[Pacing] = Counter()
-        self.paced_nodes: Counter[Pacing] = Counter()
+        self.paced_steps = [0] * len(Pacing)
+        self.paced_nodes = [0] * len(Pacing)
         self.latency_counts = [0] * (len(LATENCY_BOUNDS) + 1)
         self.latency_sum = 0.0
         self._lock = threading.Lock()

@@ -24,8 +24,10 @@ from draftd.native._core import (
     Tails,
     Tapes,
     catalogue,
+    check_tails,
     create_ring_memory,
     nearest,
+    pack_tokens,
 )
 
 __all__ = [
@@ -52,6 +54,8 @@ __all__ = [
     "Tails",
     "Tapes",
     "catalogue",
+    "check_tails",
     "create_ring_memory",
     "nearest",
+    "pack_tokens",
 ]

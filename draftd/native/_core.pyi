@@ -1,6 +1,6 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import overload
+from typing import SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,27 @@ def nearest(segments: Sequence[Segment], context: Sequence[int] | NDArray[np.int
 
     `length`: tokens of the context that stand there, at most 64. `age`: slot of the token that follows, counted
     through the segments from the oldest on."""
+
+def pack_tokens(rows: Iterable[Iterable[SupportsIndex]]) -> tuple[bytes, bytes]:
+    """Rows of token ids as columns: i32[tokens], and u32[rows], where each row ends in it.
+
+    An id that 32 bits don't hold becomes -1. Raises TypeError for what is no row of integers."""
+
+def check_tails(
+    epoch: bytes,
+    base: bytes,
+    status: bytes,
+    reason: bytes,
+    kind: bytes,
+    node_end: bytes,
+    tokens: bytes,
+    parents: bytes,
+    survival: bytes,
+    source: bytes,
+    vocabulary_size: int,
+) -> None:
+    """Raises ValueError where columns of a DraftTail disagree, or would harm a verifier: a node that is no token of the
+    vocabulary (0: of unknown size), or does not come after its parent."""
 
 class Tails:
     """Tails of one step as packed columns; see DraftTail in proto/draftd/v1/draft.proto."""

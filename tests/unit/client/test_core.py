@@ -247,4 +247,4 @@ def test_an_answer_with_ids_outside_the_vocabulary_is_not_given_on_and_health_sa
     talk.deliver = junk
     (draft,) = talk.step(mirror)
     assert (len(draft), draft.reason, draft.status) == (0, Reason.REFUSED, Status.INTERNAL)
-    assert "cannot be read: it has token id 4294967295" in talk.core.standing.last_error
+    assert "cannot be read: token id -1" in talk.core.standing.last_error

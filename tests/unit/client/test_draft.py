@@ -22,6 +22,10 @@ def tail(**changed: bytes) -> DraftTail:
     return DraftTail(**(columns | changed))
 
 
+def received(tail: DraftTail, vocabulary_size: int = 0) -> Tails:
+    return Tails.received(tail, (tail.request, tail.epoch), vocabulary_size)
+
+
 def test_a_row_is_cut_out_of_the_columns() -> None:
     draft = Draft(Tails(tail()), 0)
     assert draft.tokens.tolist() == [7, 8, 9]
@@ -53,7 +57,7 @@ def test_an_empty_row_beside_it_says_why() -> None:
 )
 def test_columns_that_disagree_are_an_error_not_a_wrong_draft(changed: dict[str, bytes]) -> None:
     with pytest.raises(MalformedTailError):
-        Tails(tail(**changed))
+        received(tail(**changed))
 
 
 def test_a_tail_of_an_unknown_kind_is_an_empty_draft() -> None:
@@ -83,29 +87,28 @@ def test_a_draft_reads_as_what_it_holds() -> None:
     ("changed", "words"),
     [
         ({"tokens": np.array([7, 8, 100], "<i4").tobytes()}, "token id 100, of a vocabulary of 100"),
-        ({"tokens": np.array([-1, 8, 9], "<i4").tobytes()}, "token id 4294967295"),
-        ({"parents": np.array([-1, 1, -1], "<i2").tobytes()}, "do not come after their parents"),
-        ({"parents": np.array([-2, 0, -1], "<i2").tobytes()}, "do not come after their parents"),
-        ({"parents": np.array([-1, 0, 3], "<i2").tobytes()}, "do not come after their parents"),
+        ({"tokens": np.array([-1, 8, 9], "<i4").tobytes()}, "token id -1"),
+        ({"parents": np.array([-1, 1, -1], "<i2").tobytes()}, "does not come before it"),
+        ({"parents": np.array([-2, 0, -1], "<i2").tobytes()}, "does not come before it"),
+        ({"parents": np.array([-1, 0, 3], "<i2").tobytes()}, "does not come before it"),
     ],
 )
 def test_nodes_that_would_harm_a_verifier_are_an_error(changed: dict[str, bytes], words: str) -> None:
     with pytest.raises(MalformedTailError, match=words):
-        Tails(tail(**changed)).check(vocabulary_size=100)
+        received(tail(**changed), vocabulary_size=100)
 
 
 def test_what_a_drafter_should_send_is_no_error() -> None:
-    Tails(tail()).check(vocabulary_size=10)
-    Tails(tail(tokens=np.array([7, 8, 2**31 - 1], "<i4").tobytes())).check(vocabulary_size=0)
-    Tails.empty(Reason.LATE, [1], [10]).check(vocabulary_size=100)
+    received(tail(), vocabulary_size=10)
+    received(tail(tokens=np.array([7, 8, 2**31 - 1], "<i4").tobytes()))
 
 
 def test_each_row_has_places_of_its_own() -> None:
     parents = np.array([-1, 0, 0], "<i2").tobytes()
     two_rows = {"node_end": np.array([2, 3], "<u4").tobytes(), "parents": parents}
-    with pytest.raises(MalformedTailError, match="parents"):
-        Tails(tail(**two_rows)).check(vocabulary_size=10)
-    Tails(tail(parents=parents)).check(vocabulary_size=10)
+    with pytest.raises(MalformedTailError, match="node 0 of a row has parent 0"):
+        received(tail(**two_rows), vocabulary_size=10)
+    received(tail(parents=parents), vocabulary_size=10)
 
 
 def test_a_draft_is_cut_to_its_first_nodes() -> None:
