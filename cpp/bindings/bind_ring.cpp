@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arrays.h"
@@ -19,6 +21,19 @@ namespace {
 
 constexpr std::size_t kLongCopy = 1 << 16;  // bytes from which on Python's lock is not held
 constexpr double kLongestWait = 1e9;        // seconds; beyond, there is no limit
+
+py::bytes bytes_like(std::string_view frame) {
+  if (frame.size() < kLongCopy) return {frame.data(), frame.size()};
+  auto bytes =
+      py::reinterpret_steal<py::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(frame.size())));
+  if (!bytes) throw py::error_already_set();
+  char* into = PyBytes_AS_STRING(bytes.ptr());
+  {
+    const py::gil_scoped_release release;  // nobody else knows the object yet
+    std::memcpy(into, frame.data(), frame.size());
+  }
+  return bytes;
+}
 
 Ring::Clock::time_point after(double seconds) {
   if (!(seconds < kLongestWait)) return Ring::Clock::time_point::max();
@@ -48,7 +63,7 @@ class PyRing {
       return kBytes | (ring.unsent() > 0 ? kRoom : kNothing);
     });
     if (!taken) return std::nullopt;
-    return py::bytes(frame);
+    return bytes_like(frame);
   }
 
   bool flush(double timeout, const std::vector<int>& others) {

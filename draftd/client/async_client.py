@@ -8,6 +8,7 @@ from typing import Self, Unpack
 from numpy.typing import ArrayLike
 
 from draftd.client.channel import AsyncChannel, ChannelError, checked_deadline, grpc_target
+from draftd.client.columns import prompt_column
 from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft, Tails, drafts_of
 from draftd.client.grpc_channel import AsyncGrpcChannel
@@ -63,8 +64,9 @@ class AsyncClient:
     ) -> AsyncRequest:
         """Open a request, or open it again with a new prompt. See Client.open."""
         refuse_wait_and_hold(request_id, wait, hold)
-        opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
-        mirror = self._core.mirrors.open(opening)
+        opening = opening_message(request_id, self.namespace, self._vocabulary_size, options)
+        column = prompt_column(prompt)
+        mirror = self._core.mirrors.open(opening, column)
         if wait:
             await self._ask(
                 Rows([], []), None, self.deadline if deadline is None else checked_deadline(deadline), opening=mirror

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from draftd.client.channel import Channel, checked_deadline, grpc_target
 from draftd.client.closing import Closing
+from draftd.client.columns import prompt_column
 from draftd.client.core import ClientCore
 from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
@@ -68,9 +69,10 @@ class ChannelClient(Closing):
         """
         refuse_wait_and_hold(request_id, wait, hold)
         until = self._until(deadline)
-        opening = opening_message(request_id, prompt, self.namespace, self._vocabulary_size, options)
+        opening = opening_message(request_id, self.namespace, self._vocabulary_size, options)
+        column = prompt_column(prompt)
         with self._line.guard:
-            mirror = self._core.mirrors.open(opening)
+            mirror = self._core.mirrors.open(opening, column)
         if wait:
             self._line.ask(Rows([], []), None, until, opening=mirror)
         elif not hold:

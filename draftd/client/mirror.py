@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from draftd.client.tail_buffer import KeptTail
     from draftd.client.tape import Tape
 
-SYNC_OVERHEAD = 16  # bytes: field headers
+SYNC_OVERHEAD = 18  # bytes: headers of the sync itself, its prompt and its output
 
 
 class Mirror:
@@ -31,6 +31,7 @@ class Mirror:
         "opening",
         "output",
         "part",
+        "prompt",
         "prompt_length",
         "refused",
         "synced_in",
@@ -39,11 +40,12 @@ class Mirror:
         "tape",
     )
 
-    def __init__(self, opening: DraftSync) -> None:
-        self.opening = opening  # everything stated at open, sent again at every re-sync
+    def __init__(self, opening: DraftSync, prompt: bytes) -> None:
+        self.opening = opening  # everything stated at open but the prompt, sent again at every re-sync
+        self.prompt = prompt  # i32[n]; apart, as to read it from a message is to copy it
         self.handle = opening.request
         self.epoch = opening.epoch
-        self.prompt_length = len(opening.prompt) // 4
+        self.prompt_length = len(prompt) // 4
         self.output: list[int] = []  # committed so far
         # The draft with nodes that was delivered since the last commit, so that the next one can speak of it:
         self.tail_base = NO_TAIL  # base of its tail
@@ -66,7 +68,7 @@ class Mirror:
     @property
     def sync_bytes(self) -> int:
         """What a DraftSync of it takes of a frame, at most."""
-        return self.opening.ByteSize() + 4 * len(self.output) + SYNC_OVERHEAD
+        return self.opening.ByteSize() + len(self.prompt) + 4 * len(self.output) + SYNC_OVERHEAD
 
     def cut(self, length: int) -> None:
         """Forget what was committed beyond `length`."""

@@ -26,8 +26,8 @@ class Mirrors:
         self._unsynced: set[Mirror] = set()  # the drafter lacks (something of) these
         self._closes: deque[Close] = deque()  # not sent yet
 
-    def open(self, opening: DraftSync) -> Mirror:
-        """A new mirror. An id that is open already is re-opened: the same handle, the next epoch."""
+    def open(self, opening: DraftSync, prompt: bytes) -> Mirror:
+        """A new mirror; `prompt` is i32[n]. An id that is open already is re-opened: same handle, next epoch."""
         handle = self._handle_of.get(opening.request_id)
         if handle is None:
             opening.request, opening.epoch = next(self._handles) % 2**32, 1
@@ -36,7 +36,7 @@ class Mirrors:
             replaced.closed = True
             self._unsynced.discard(replaced)
             opening.request, opening.epoch = handle, replaced.epoch + 1
-        mirror = Mirror(opening)
+        mirror = Mirror(opening, prompt)
         self._by_handle[mirror.handle] = mirror
         self._handle_of[opening.request_id] = mirror.handle
         self._unsynced.add(mirror)
@@ -126,6 +126,7 @@ def add_syncs(batch: StepBatch, mirrors: Sequence[Mirror]) -> None:
     for mirror in mirrors:
         sync = batch.sync.add()
         sync.CopyFrom(mirror.opening)
+        sync.prompt = mirror.prompt
         sync.output = token_column(mirror.output)
         mirror.synced_in = batch.step
         mirror.forget_drafter()

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from numpy.typing import ArrayLike
-
-from draftd.client.columns import prompt_column, token_column
+from draftd.client.columns import token_column
 from draftd.client.option_checks import PRESETS, SHAPES, SHARES, check_options
 from draftd.wire import DraftSync, Namespace
 
@@ -44,10 +42,8 @@ def refuse_wait_and_hold(request_id: str, wait: bool, hold: bool) -> None:
         raise ValueError(f"open({request_id!r}): wait and hold exclude each other; give one of them")
 
 
-def opening_message(
-    request_id: str, prompt: ArrayLike, namespace: Namespace, vocabulary_size: int, options: OpenOptions
-) -> DraftSync:
-    """The DraftSync of a new request, still without handle, epoch and output.
+def opening_message(request_id: str, namespace: Namespace, vocabulary_size: int, options: OpenOptions) -> DraftSync:
+    """The DraftSync of a new request, still without handle, epoch and text.
 
     Raises ValueError for an argument that can't be meant, TypeError for an unknown one and an id that is no string.
     """
@@ -61,7 +57,6 @@ def opening_message(
         tokenizer=namespace.tokenizer or "",
         adapter=options.get("adapter", namespace.adapter),
         vocabulary_size=vocabulary_size,
-        prompt=prompt_column(prompt),
         group=options.get("group", ""),
         stop_ids=token_column(list(options.get("stop_ids", ()))),
         max_new_tokens=options.get("max_new_tokens"),

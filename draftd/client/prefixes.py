@@ -101,7 +101,7 @@ def _row(request_id: str, text: ArrayLike) -> NDArray[np.integer]:
 
 
 def _begins_with_prompt(text: NDArray[np.integer], request: Request) -> bool:
-    prompt = np.frombuffer(request.mirror.opening.prompt, "<i4")
+    prompt = np.frombuffer(request.mirror.prompt, "<i4")
     return np.array_equal(text[: len(prompt)], prompt)
 
 

@@ -147,7 +147,7 @@ def _with_chains(tail: DraftTail, matchings: list[_Matching], budget: int | None
 def _tape_of(mirror: Mirror) -> Tape:
     """Up to the end of its text; begun when it is first drafted from."""
     if mirror.tape is None:
-        mirror.tape = Tape(OwnText(np.frombuffer(mirror.opening.prompt, "<i4")), Ring())
+        mirror.tape = Tape(OwnText(np.frombuffer(mirror.prompt, "<i4")), Ring())
     own = mirror.tape.own
     own.append(mirror.since(own.length))
     return mirror.tape

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from draftd.client import Namespace, Reason
+from draftd.client.columns import token_column
 from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft
 from draftd.client.mirror import Mirror
@@ -27,7 +28,8 @@ class Conversation:
         self.frames: list[Frame] = []
 
     def open(self, request_id: str = "r", prompt: list[int] = REPEATING, vocabulary_size: int = 0) -> Mirror:
-        return self.core.mirrors.open(opening_message(request_id, prompt, Namespace(), vocabulary_size, {}))
+        opening = opening_message(request_id, Namespace(), vocabulary_size, {})
+        return self.core.mirrors.open(opening, token_column(prompt))
 
     def step(self, *mirrors: Mirror, tokens: list[int] | None = None, budget: int | None = None) -> list[Draft]:
         """Every mirror gets the same tokens."""

@@ -119,7 +119,7 @@ def test_an_opening_posted_before_the_limits_are_known_is_told_again(talk: Conve
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5])
 def test_parts_are_as_long_as_the_limits_allow_and_hold_every_row_once(rows: int) -> None:
-    mirrors = [Mirror(DraftSync(request=number)) for number in range(12)]
+    mirrors = [Mirror(DraftSync(request=number), b"") for number in range(12)]
     tokens = [[number] * number for number in range(12)]
     whole = Rows(mirrors, tokens, verified=[[True] * number for number in range(12)], nodes=range(12))
     limits = Limits(frame_bytes=4096 + 5 * ROW_BYTES, rows=rows)

@@ -48,7 +48,7 @@ NAMESPACE = Namespace(tenant="acme", model="llama", tokenizer="3f2a", adapter="s
     ],
 )
 def test_an_option_reaches_the_drafter(options: Any, field: str, value: object) -> None:
-    assert getattr(opening_message("r", [1], NAMESPACE, 100, options), field) == value
+    assert getattr(opening_message("r", NAMESPACE, 100, options), field) == value
 
 
 POLICY = ("preset", "max_depth", "max_breadth", "min_survival", "max_spec_factor", "min_token_prob")
@@ -56,7 +56,7 @@ POLICY = ("preset", "max_depth", "max_breadth", "min_survival", "max_spec_factor
 
 @pytest.mark.parametrize("options", [{}, dict.fromkeys(("max_new_tokens", "temperature", *POLICY))])
 def test_what_is_left_out_is_absent_not_zero(options: Any) -> None:
-    message = opening_message("r", [1], NAMESPACE, 100, options)
+    message = opening_message("r", NAMESPACE, 100, options)
     for field in ("max_new_tokens", "temperature", *POLICY):
         assert not message.HasField(field), field
 
@@ -87,7 +87,7 @@ REFUSED = {
 )
 def test_what_cannot_be_meant_is_an_error_that_names_request_and_option(option: Any, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{option} is .*; give ") as raised:
-        opening_message("req-7", [1], NAMESPACE, 100, {option: value})
+        opening_message("req-7", NAMESPACE, 100, {option: value})
     assert "req-7" in str(raised.value)
 
 
@@ -109,7 +109,7 @@ def test_every_option_has_a_check_and_a_case_here() -> None:
 )
 def test_the_error_says_in_one_line_what_to_give(options: Any, words: str) -> None:
     with pytest.raises(ValueError, match=f"^open\\('r'\\): .*{words}") as raised:
-        opening_message("r", [1], NAMESPACE, 100, options)
+        opening_message("r", NAMESPACE, 100, options)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 200
 
@@ -124,7 +124,7 @@ def test_options_may_come_from_numpy() -> None:
         "min_survival": np.float64(0.25),
         "max_depth": np.int32(3),
     }
-    message = opening_message("r", [1], NAMESPACE, 100, options)
+    message = opening_message("r", NAMESPACE, 100, options)
     assert (message.max_nodes, message.max_new_tokens, message.hide_history, message.max_depth) == (9, 5, True, 3)
     assert (message.temperature, message.min_survival) == (0.5, 0.25)
     assert message.stop_ids == np.array([2, 7], "<i4").tobytes()
@@ -133,9 +133,9 @@ def test_options_may_come_from_numpy() -> None:
 @pytest.mark.parametrize("request_id", [5, None, b"r", "\ud800"])
 def test_an_id_that_is_no_string_is_an_error(request_id: Any) -> None:
     with pytest.raises(TypeError, match="id should be a string"):
-        opening_message(request_id, [1], NAMESPACE, 100, {})
+        opening_message(request_id, NAMESPACE, 100, {})
 
 
 def test_an_unknown_option_is_an_error() -> None:
     with pytest.raises(TypeError, match="unknown option prompts"):
-        opening_message("r", [1], NAMESPACE, 100, {"prompts": 3})  # type: ignore[typeddict-unknown-key]
+        opening_message("r", NAMESPACE, 100, {"prompts": 3})  # type: ignore[typeddict-unknown-key]

@@ -56,7 +56,7 @@ def test_what_is_no_number_of_nodes_and_no_flags_is_an_error(verified: Verified)
 
 def commit_of(rows: list[tuple[bool, list[int], Verified]]) -> VerifyCommit:
     """Rows: whether a draft was delivered, the new tokens, what was verified. Each starts at length 5."""
-    mirrors = [Mirror(DraftSync(prompt=bytes(4 * 5))) for _ in rows]
+    mirrors = [Mirror(DraftSync(), bytes(4 * 5)) for _ in rows]
     for mirror, (has_tail, _, _) in zip(mirrors, rows, strict=True):
         mirror.tail_base = 5 if has_tail else NO_TAIL
     commit = VerifyCommit()

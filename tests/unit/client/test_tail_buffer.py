@@ -241,7 +241,7 @@ def test_a_kept_draft_is_not_spoken_of_after_one_that_was_waited_for(engine: Eng
 
 @given(st.lists(st.tuples(st.integers(-2, 2), st.booleans(), st.integers(0, 3)), max_size=12))
 def test_a_base_never_means_another_tail_than_the_one_that_is_spoken_of(steps: list[tuple[int, bool, int]]) -> None:
-    mirror = Mirror(DraftSync(prompt=bytes(4 * 3)))
+    mirror = Mirror(DraftSync(), bytes(4 * 3))
     latest_at: dict[int, int] = {}
     asked_ahead: list[tuple[int, int]] = []
     for step, (growth, awaited, lag) in enumerate(steps, 1):
@@ -315,7 +315,7 @@ class Arrivals:
     def __init__(self) -> None:
         self.standing = Standing(Namespace(), 0)
         self.buffer = TailBuffer(self.standing, 0)
-        self.mirror = Mirror(DraftSync(request=1, epoch=1, prompt=bytes(4 * 3)))
+        self.mirror = Mirror(DraftSync(request=1, epoch=1), bytes(4 * 3))
 
     def arrives(
         self, step: int, base: int, tokens: Sequence[int], *, reason: Reason = Reason.NOT_EMPTY, foreign: bool = False
