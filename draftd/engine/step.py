@@ -147,10 +147,11 @@ class Engine(Histories):
         sender = batch.verifier
         verifier = self._sender(batch, now)
         check_batch(batch, self._settings.max_rows)
-        columns = step_columns(batch.commit, batch.commit.max_nodes)  # first: a pace remembers what the step states
+        commit, wanted = batch.commit, batch.commit.max_nodes  # once: each look makes an object, or copies
+        columns = step_columns(commit, wanted)  # first: a pace remembers what the step states
         pace = self._pace(verifier, batch, shed)
         if pace.max_nodes is not None:
-            columns = step_columns(batch.commit, pace.max_nodes)
+            columns = step_columns(commit, pace.max_nodes)
         errors: list[RowError] = []
 
         if batch.close.request:
@@ -167,10 +168,10 @@ class Engine(Histories):
 
         if verifier.pacer is not None:
             verifier.pacer.learn(batch, tails, shed=shed)
-        if batch.commit.max_nodes.strip(b"\0") and not shed:  # drafts were asked for
+        if wanted.strip(b"\0") and not shed:  # drafts were asked for
             self._counters.drafted(pace.pacing, len(tails.source), seconds)
         if tails.status.strip(b"\0"):  # any(), but thirty times faster
-            errors += row_errors(batch.commit, tails)
+            errors += row_errors(commit, tails)
         # Filled in place: a message handed to another's constructor is copied.
         frame = Frame()
         reply = frame.reply
@@ -178,11 +179,11 @@ class Engine(Histories):
         reply.step = batch.step
         reply.core_micros = round(seconds * 1e6)
         reply.errors.extend(errors)
-        self._fill(reply.tail, batch.commit, tails, pace)
+        self._fill(reply.tail, commit, tails, pace)
         if batch.tape_windows and verifier.takes_tapes:
             windows = 0 if shed else min(batch.tape_windows, MOST_TAPE_WINDOWS)
-            whose = (sender, batch.commit.request, batch.commit.epoch)
-            fill_tape(reply.tape, batch.commit, self._core.tapes(*whose, windows, batch.tape_news))
+            whose = (sender, commit.request, commit.epoch)
+            fill_tape(reply.tape, commit, self._core.tapes(*whose, windows, batch.tape_news))
         return Answer(frame.SerializeToString(), self._core.ticket() if batch.wait else 0)
 
     def _sender(self, batch: StepBatch, now: float) -> Verifier:
