@@ -186,4 +186,4 @@ class EngineRequests:
 
 
 def _no_draft(row: EngineRow) -> Draft:
-    return Draft(Tails.empty(Reason.REFUSED, [0], [len(row.text)], Status.INVALID_ARGUMENT), 0)
+    return Tails.empty(Reason.REFUSED, [0], [len(row.text)], Status.INVALID_ARGUMENT).drafts()[0]

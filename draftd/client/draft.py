@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Collection, Sequence
 from enum import IntEnum
-from itertools import accumulate, repeat
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 
 KNOWN_KINDS = bytes([TailKind.TREE, TailKind.CHAIN])  # tapes have a message of their own
 _TOKEN, _PARENT, _SURVIVAL, _SOURCE = np.dtype("<i4"), np.dtype("<i2"), np.dtype("<f4"), np.dtype("u1")
-_MOST_NODES = 2**15  # of one row: parents are i16
 Code = TypeVar("Code", bound=IntEnum)
 Key = TypeVar("Key")
 
@@ -81,6 +80,15 @@ class Tails:
         """How many rows are of a kind that this client does not know."""
         return len(self.kind.translate(None, KNOWN_KINDS))
 
+    def drafts(self) -> "list[Draft]":
+        """One of each row; empty where the row is of an unknown kind."""
+        drafts: list[Draft] = []
+        begin = 0
+        for row, end in enumerate(self.node_end):
+            drafts.append(Draft(self, row, begin, end - begin if self.kind[row] in KNOWN_KINDS else 0))
+            begin = end
+        return drafts
+
     @property
     def nodes(self) -> int:
         """Of all rows."""
@@ -121,46 +129,37 @@ class Draft:
     text itself), likely ones first. The arrays are read-only views of the reply.
     """
 
-    __slots__ = ("_most", "_row", "_tails")
+    __slots__ = ("_begin", "_count", "_row", "_tails")
 
-    def __init__(self, tails: Tails, row: int, most: int = _MOST_NODES) -> None:
+    def __init__(self, tails: Tails, row: int, begin: int, count: int) -> None:
         self._tails = tails
         self._row = row
-        self._most = most
-
-    def _nodes(self) -> tuple[int, int]:
-        """How many nodes, and the first one's place in the columns."""
-        row, node_end = self._row, self._tails.node_end
-        first = node_end[row - 1] if row else 0
-        return (min(self._most, node_end[row] - first) if self._tails.kind[row] in KNOWN_KINDS else 0), first
+        self._begin = begin  # place of its first node in the columns
+        self._count = count  # nodes
 
     def first(self, most: int) -> "Draft":
         """The same without nodes beyond the first `most`; what remains is a tree, as parents come first."""
-        return Draft(self._tails, self._row, most)
+        return Draft(self._tails, self._row, self._begin, min(most, self._count))
 
     @property
     def tokens(self) -> NDArray[np.int32]:
         """int32[n]"""
-        count, first = self._nodes()
-        return np.frombuffer(self._tails.tokens, _TOKEN, count, 4 * first)
+        return np.frombuffer(self._tails.tokens, _TOKEN, self._count, 4 * self._begin)
 
     @property
     def parents(self) -> NDArray[np.int16]:
         """int16[n]: index of the parent node, -1 for the committed text."""
-        count, first = self._nodes()
-        return np.frombuffer(self._tails.parents, _PARENT, count, 2 * first)
+        return np.frombuffer(self._tails.parents, _PARENT, self._count, 2 * self._begin)
 
     @property
     def survival(self) -> NDArray[np.float32]:
         """float32[n]: probability that the node and all its ancestors are accepted."""
-        count, first = self._nodes()
-        return np.frombuffer(self._tails.survival, _SURVIVAL, count, 4 * first)
+        return np.frombuffer(self._tails.survival, _SURVIVAL, self._count, 4 * self._begin)
 
     @property
     def source(self) -> NDArray[np.uint8]:
         """uint8[n]: where the best evidence for the node came from (wire.Source)."""
-        count, first = self._nodes()
-        return np.frombuffer(self._tails.source, _SOURCE, count, first)
+        return np.frombuffer(self._tails.source, _SOURCE, self._count, self._begin)
 
     @property
     def kind(self) -> TailKind:
@@ -188,7 +187,7 @@ class Draft:
         return known(Status, self._tails.status[self._row], Status.INTERNAL)
 
     def __len__(self) -> int:
-        return self._nodes()[0]
+        return self._count
 
     def __repr__(self) -> str:
         if not len(self):
@@ -201,4 +200,4 @@ class Draft:
 
 def drafts_of(requests: Collection[Key], tails: Tails) -> dict[Key, Draft]:
     """One draft per request, in the order of the rows."""
-    return dict(zip(requests, map(Draft, repeat(tails), range(len(requests))), strict=True))
+    return dict(zip(requests, tails.drafts(), strict=True))

@@ -115,8 +115,7 @@ class TailBuffer:
             return
         counters.steps += 1
         counters.unknown_tails += tails.unknown_kinds()
-        for row, mirror in enumerate(mirrors):
-            draft = Draft(tails, row)
+        for mirror, draft in zip(mirrors, tails.drafts(), strict=True):
             if draft.reason is Reason.REFUSED:
                 continue  # there is no tail: the reply's errors say why
             oldest = max(mirror.synced_in, mirror.kept.step if mirror.kept else 0)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from draftd.client import Namespace, Reason
 from draftd.client.columns import token_column
 from draftd.client.core import ClientCore, Outgoing
-from draftd.client.draft import Draft
+from draftd.client.draft import Draft, Tails
 from draftd.client.mirror import Mirror
 from draftd.client.opening import opening_message
 from draftd.client.rows import Rows, Wish
@@ -39,7 +39,8 @@ class Conversation:
             try:
                 answer = self.round_trip(exchange.send(answer))
             except StopIteration as end:
-                return [Draft(end.value, row) for row in range(len(mirrors))]
+                tails: Tails = end.value
+                return tails.drafts()
 
     def post(self, mirror: Mirror, tokens: list[int]) -> None:
         for outgoing in self.core.post(Rows([mirror], [tokens])):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from draftd.client.draft import Draft, MalformedTailError, Tails
+from draftd.client.draft import MalformedTailError, Tails
 from draftd.wire import DraftTail, Reason, Source, Status, TailKind
 
 
@@ -27,7 +27,7 @@ def received(tail: DraftTail, vocabulary_size: int = 0) -> Tails:
 
 
 def test_a_row_is_cut_out_of_the_columns() -> None:
-    draft = Draft(Tails(tail()), 0)
+    draft = Tails(tail()).drafts()[0]
     assert draft.tokens.tolist() == [7, 8, 9]
     assert draft.parents.tolist() == [-1, 0, -1]
     assert draft.survival.tolist() == [0.5, 0.25, 0.125]
@@ -38,7 +38,7 @@ def test_a_row_is_cut_out_of_the_columns() -> None:
 
 
 def test_an_empty_row_beside_it_says_why() -> None:
-    draft = Draft(Tails(tail()), 1)
+    draft = Tails(tail()).drafts()[1]
     assert len(draft) == 0
     assert not draft
     assert (draft.reason, draft.base, draft.epoch) == (Reason.NO_MATCH, 20, 4)
@@ -62,7 +62,7 @@ def test_columns_that_disagree_are_an_error_not_a_wrong_draft(changed: dict[str,
 
 def test_a_tail_of_an_unknown_kind_is_an_empty_draft() -> None:
     tails = Tails(tail(kind=bytes([9, TailKind.TREE])))
-    draft = Draft(tails, 0)
+    draft = tails.drafts()[0]
     assert tails.unknown_kinds() == 1
     assert len(draft) == 0
     assert draft.tokens.tolist() == []
@@ -70,17 +70,17 @@ def test_a_tail_of_an_unknown_kind_is_an_empty_draft() -> None:
 
 
 def test_codes_of_a_later_drafter_are_read_as_the_nearest_known() -> None:
-    draft = Draft(Tails(tail(status=b"\xc8\xc8", reason=b"\xc8\xc8")), 1)
+    draft = Tails(tail(status=b"\xc8\xc8", reason=b"\xc8\xc8")).drafts()[1]
     assert draft.status == Status.INTERNAL
     assert draft.reason == Reason.NO_MATCH
 
 
 def test_a_draft_reads_as_what_it_holds() -> None:
     tails = Tails(tail())
-    assert repr(Draft(tails, 0)) == "Draft(TREE of 3: [7, 8, 9], base=10, from CORPUS/OWN_TEXT)"
-    assert repr(Draft(tails, 1)) == "Draft(empty: NO_MATCH, base=20, epoch=4)"
+    assert repr(tails.drafts()[0]) == "Draft(TREE of 3: [7, 8, 9], base=10, from CORPUS/OWN_TEXT)"
+    assert repr(tails.drafts()[1]) == "Draft(empty: NO_MATCH, base=20, epoch=4)"
     refused = Tails(tail(status=bytes([0, Status.INVALID_TOKEN]), reason=bytes([0, Reason.REFUSED])))
-    assert repr(Draft(refused, 1)) == "Draft(empty: REFUSED: INVALID_TOKEN, base=20, epoch=4)"
+    assert repr(refused.drafts()[1]) == "Draft(empty: REFUSED: INVALID_TOKEN, base=20, epoch=4)"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_each_row_has_places_of_its_own() -> None:
 
 
 def test_a_draft_is_cut_to_its_first_nodes() -> None:
-    draft = Draft(Tails(tail()), 0)
+    draft = Tails(tail()).drafts()[0]
     assert (draft.first(2).tokens.tolist(), draft.first(2).parents.tolist()) == ([7, 8], [-1, 0])
     assert len(draft.first(0)) == 0
     assert draft.first(9).tokens.tolist() == [7, 8, 9]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from draftd.client import Reason
 from draftd.client.columns import u32_column
-from draftd.client.draft import Draft, Tails
+from draftd.client.draft import Tails
 from draftd.client.limits import Limits
 from draftd.client.local import LocalClient
 from draftd.client.mirror import Mirror
@@ -258,7 +258,7 @@ def test_a_base_never_means_another_tail_than_the_one_that_is_spoken_of(steps: l
         if not asked_ahead:
             continue
         answered, base = asked_ahead[max(0, len(asked_ahead) - 1 - lag)]
-        draft = Draft(Tails.empty(Reason.NO_MATCH, [1], [base]), 0)
+        draft = Tails.empty(Reason.NO_MATCH, [1], [base]).drafts()[0]
         mirror.speaks_of(KeptTail(answered, draft), np.zeros(0, np.int64))
         assert mirror.tail_base == NO_TAIL or latest_at[base] == answered
 
