@@ -17,6 +17,7 @@ void bind_policy(pybind11::module_& module);
 void bind_model(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
 void bind_ring(pybind11::module_& module);
+void bind_ngram(pybind11::module_& module);
 // Parts of the engine.
 void bind_step(pybind11::module_& module, pybind11::class_<Engine>& engine);
 void bind_histories(pybind11::module_& module, pybind11::class_<Engine>& engine);

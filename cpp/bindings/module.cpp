@@ -14,4 +14,5 @@ PYBIND11_MODULE(_core, module) {
   draftd::bindings::bind_model(module);
   draftd::bindings::bind_engine(module);
   draftd::bindings::bind_ring(module);
+  draftd::bindings::bind_ngram(module);
 }

@@ -13,6 +13,7 @@ from draftd.native._core import (
     IntegrityError,
     Level,
     Model,
+    NgramTexts,
     ReadSource,
     Ring,
     RingBroken,
@@ -27,6 +28,7 @@ from draftd.native._core import (
     check_tails,
     create_ring_memory,
     nearest,
+    ngram_continuation,
     pack_tokens,
 )
 
@@ -43,6 +45,7 @@ __all__ = [
     "IntegrityError",
     "Level",
     "Model",
+    "NgramTexts",
     "ReadSource",
     "Ring",
     "RingBroken",
@@ -57,5 +60,6 @@ __all__ = [
     "check_tails",
     "create_ring_memory",
     "nearest",
+    "ngram_continuation",
     "pack_tokens",
 ]

@@ -584,3 +584,34 @@ class Ring:
         """Bytes kept."""
     def close(self) -> None:
         """Unmaps the memory and ends the connection; what is kept is lost. Afterwards everything raises RingBroken."""
+
+class NgramTexts:
+    """Texts of requests, and where their n-grams stood: draftd.reference.ngram.NgramTexts says what is drafted.
+
+    Not to be used from two threads at once."""
+
+    def __init__(self, *, shortest: int, longest: int, newest: bool) -> None:
+        """N-grams of `shortest` to `longest` tokens. ValueError unless 1 <= shortest <= longest <= 64."""
+    def propose(
+        self,
+        request: NDArray[np.uint64],
+        start: NDArray[np.uint32],
+        token_end: NDArray[np.uint32],
+        tokens: NDArray[np.int32],
+        most: NDArray[np.uint32],
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """Row i says that the text of request[i] is, from position start[i] on, its part of `tokens`, up to
+        token_end[i], and ends with that; it gets at most most[i] nodes. Returns (node_end, tokens): a chain for each
+        row.
+
+        ValueError for columns that do not fit together, and where a row starts behind the text that is known; nothing
+        of the batch is taken then."""
+    def forget(self, requests: NDArray[np.uint64]) -> None:
+        """Their texts are empty again; that there is none is no error."""
+    def memory_size(self) -> int:
+        """Bytes."""
+
+def ngram_continuation(
+    text: NDArray[np.int32] | Sequence[int], most: int, *, shortest: int, longest: int, newest: bool
+) -> NDArray[np.int32]:
+    """What NgramTexts drafts for a text that is seen once, in one pass over it. ValueError as there."""
