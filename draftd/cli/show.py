@@ -41,10 +41,13 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="learned, suffix_decoding, ngram_bfs, ngram_prob, or ngram for plain lookup; repeated with --compare.",
+            help="learned, suffix_decoding, ngram_bfs, ngram_prob; or a draft source by itself: ngram, or one that is "
+            "installed. Repeated with --compare.",
         ),
     ] = None,
-    compare: Annotated[bool, typer.Option("--compare", help="Replay with each preset, and print one table.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Replay with each preset and ngram, and print one table.")
+    ] = False,
     svg: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Draw reliability and accepted positions into this file.")
     ] = None,
@@ -54,11 +57,10 @@ def replay(
     from draftd.ingest import IngestError, LoaderError
     from draftd.replay import ReplayError, ReplayOptions, TraceError, run
     from draftd.replay import compare as compare_presets
-    from draftd.replay.options import PRESETS, preset_named
+    from draftd.replay.options import COMPARED
 
     # ValueError: an argument that a client can't mean, or text that can't be sent. RecursionError: nested too deep.
     with failing_on(IngestError, LoaderError, ReplayError, TraceError, ValueError, RecursionError):
-        presets = [preset_named(word) for word in preset or ()]
         options = ReplayOptions(
             requests=requests,
             budget=budget,
@@ -67,17 +69,17 @@ def replay(
             concurrency=concurrency,
             shape=shape,
             share=share,
-            preset=presets[0] if presets and not compare else None,
         )
+        words = preset or ()
         if svg is not None and compare:
             raise ReplayError("--svg draws one preset: leave out --compare")
-        if len(presets) > 1 and not compare:
+        if len(words) > 1 and not compare:
             raise ReplayError("several presets are for --compare")
         if compare:
             compare_presets(
                 files,
                 options,
-                presets or PRESETS,
+                words or COMPARED,
                 endpoint=endpoint,
                 corpora=corpus or (),
                 in_flight=in_flight,
@@ -87,7 +89,7 @@ def replay(
         else:
             run(
                 files,
-                options,
+                options.drafted_by(words[0]) if words else options,
                 endpoint=endpoint,
                 corpora=corpus or (),
                 in_flight=in_flight,

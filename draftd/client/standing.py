@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from draftd.client.breaker import CircuitBreaker
+from draftd.breaker import CircuitBreaker
 from draftd.client.health import Counters, Health
 from draftd.wire import Error, HelloReply, Namespace, Reason, Status, StepReply
 

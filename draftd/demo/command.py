@@ -11,9 +11,9 @@ from draftd.demo.sample import SAMPLE_CORPUS, trace_files
 from draftd.demo.server import Server, running_server
 from draftd.demo.streams import TENANT, Streams, Workload, share_out
 from draftd.replay.budgets import FixedBudget
-from draftd.replay.ngram import NgramDrafter
 from draftd.replay.result import ReplayResult
 from draftd.replay.runner import replay
+from draftd.replay.source_drafter import drafter_named
 from draftd.replay.table import report_console
 
 NODES = 16
@@ -70,7 +70,8 @@ def _drive(server: Server, workloads: Sequence[Workload], console: Console) -> l
 
 def _look_up(workload: Workload) -> ReplayResult:
     result = ReplayResult(workload.name)
-    replay(workload.requests(), NgramDrafter(), FixedBudget(NODES), result)
+    with drafter_named("ngram") as drafter:
+        replay(workload.requests(), drafter, FixedBudget(NODES), result)
     return result
 
 

@@ -21,8 +21,19 @@ _OVER_LIMIT = Counter("draftd_limits_reached", "Work put off or refused by a lim
 _QUARANTINED = Counter("draftd_quarantined", "Damaged collections put aside", registry=REGISTRY)
 _TRUNCATED = Counter("draftd_truncated_journals", "Journals cut where they were torn", registry=REGISTRY)
 _UNWRITTEN = Counter("draftd_journal_failures", "Flushes that could not be written to a journal", registry=REGISTRY)
+_SOURCE_CALLS = Counter(
+    "draftd_source_calls", "Calls of draft sources, by what became of them", ["source", "outcome"], registry=REGISTRY
+)
+_SOURCE_NODES = Counter("draftd_source_nodes", "Nodes that draft sources proposed", ["source"], registry=REGISTRY)
+_SOURCE_SECONDS = Counter(
+    "draftd_source_seconds", "Time of the calls that were answered", ["source"], registry=REGISTRY
+)
+# Shown as 0 until it happens.
 for _outcome in ("published", "refused", "failed"):
-    _LOADS.labels(_outcome)  # shown as 0 until it happens
+    _LOADS.labels(_outcome)
+_SOURCE_CALLS.labels("ngram", "answered")
+_SOURCE_NODES.labels("ngram")
+_SOURCE_SECONDS.labels("ngram")
 
 
 def tokenizer_known(tenant: str, model: str, path: Path, fingerprint: str, vocabulary_size: int) -> None:
@@ -146,6 +157,17 @@ def disk_failed(what: str, error: BaseException) -> None:
 
 def call_failed(what: str, error: BaseException) -> None:
     _log.error("%s failed", what, exc_info=error)
+
+
+def source_called(
+    source: str, outcome: str, nodes: int = 0, seconds: float = 0.0, error: BaseException | None = None
+) -> None:
+    """`error`: what the source is the reason for; the circuit breaker bounds how often that is logged."""
+    _SOURCE_CALLS.labels(source, outcome).inc()
+    _SOURCE_NODES.labels(source).inc(nodes)
+    _SOURCE_SECONDS.labels(source).inc(seconds)
+    if error is not None:
+        _log.warning("draft source %s: %s, its drafts are left out: %s", source, outcome, error, exc_info=error)
 
 
 def serving(endpoints: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from draftd.client.local import LocalClient
 from draftd.observe import terminal
 from draftd.replay.client_drafter import ClientDrafter
 from draftd.replay.drawing import draw, require_matplotlib
-from draftd.replay.ngram import NgramDrafter
-from draftd.replay.options import PRESETS, ReplayOptions, ReplayPreset
+from draftd.replay.options import COMPARED, ReplayOptions
 from draftd.replay.result import ReplayResult, geometric_mean
 from draftd.replay.runner import ReplayError, replay
 from draftd.replay.sessions import Drafters
-from draftd.replay.table import presets_table, report_console, results_table
+from draftd.replay.source_drafter import drafter_named
+from draftd.replay.table import compared_table, report_console, results_table
 from draftd.replay.traces import read_trace, workload_name
 
 DEFAULT_OPTIONS = ReplayOptions()
@@ -61,36 +61,39 @@ def run(
 def compare(
     files: Sequence[Path],
     options: ReplayOptions = DEFAULT_OPTIONS,
-    presets: Sequence[ReplayPreset] = PRESETS,
+    drafted_by: Sequence[str] = COMPARED,
     *,
     endpoint: str | None = None,
     corpora: Sequence[Path] = (),
     in_flight: bool = True,
     priors: str | None = None,
     json_file: Path | None = None,
-) -> dict[ReplayPreset, list[ReplayResult]]:
-    """Replays the files once with each preset and prints one table; otherwise as `run`."""
+) -> dict[str, list[ReplayResult]]:
+    """Replays the files once with each preset or draft source and prints one table; otherwise as `run`."""
+    asked = {word: options.drafted_by(word) for word in drafted_by}
     _require_writable(json_file)
     drafters = Drafters(endpoint, corpora, in_flight=in_flight, priors=priors)
     with _what_is_left(drafters):
-        results = {preset: _replay_all(files, replace(options, preset=preset), drafters) for preset in presets}
-    report_console().print(presets_table(results, f"Tokens per step | nodes per step; {drafters}, {options}"))
+        results = {word: _replay_all(files, options, drafters) for word, options in asked.items()}
+    report_console().print(compared_table(results, f"Tokens per step | nodes per step; {drafters}, {options}"))
     if json_file is not None:
-        of_presets = {preset: _figures(of_preset) for preset, of_preset in results.items()}
-        _write_json(json_file, {"settings": asdict(options) | drafters.as_dict(), "presets": of_presets})
+        of_each = {word: _figures(of_word) for word, of_word in results.items()}
+        _write_json(json_file, {"settings": asdict(options) | drafters.as_dict(), "presets": of_each})
     return results
 
 
 def replay_file(
     file: Path, client: Client | LocalClient | None, options: ReplayOptions = DEFAULT_OPTIONS
 ) -> ReplayResult:
-    """Replays one file; without a client, with plain n-gram lookup. Raises TraceError or ReplayError."""
+    """Replays one file; a client is needed unless a draft source is asked. Raises TraceError or ReplayError."""
     result = ReplayResult(workload_name(file))
     requests = islice(read_trace(file), options.requests)
     budget = options.step_budget()
-    if client is None or options.preset == "ngram":
-        replay(requests, NgramDrafter(), budget, result, options.concurrency)
+    if options.source is not None:
+        with drafter_named(options.source) as source:
+            replay(requests, source, budget, result, options.concurrency)
     else:
+        assert client is not None
         drafter = ClientDrafter(client, shape=options.shape, share=options.share, preset=options.preset)
         replay(requests, drafter, budget, result, options.concurrency)
     return result
@@ -100,8 +103,8 @@ def _replay_all(files: Sequence[Path], options: ReplayOptions, drafters: Drafter
     console = report_console()
     results = []
     for file in files:
-        with console.status(Text(f"replaying {workload_name(file)} {options.preset or ''}")):
-            if options.preset == "ngram":
+        with console.status(Text(f"replaying {workload_name(file)} {options.preset or options.source or ''}")):
+            if options.source is not None:
                 results.append(replay_file(file, None, options))
                 continue
             with drafters.client(workload_name(file)) as client:

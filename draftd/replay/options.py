@@ -1,25 +1,19 @@
 """What a replay asks of the drafter."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import get_args
 
+from draftd.client.opening import PresetName
 from draftd.replay.budgets import FixedBudget, MeanBudget, StepBudget
 from draftd.replay.client_drafter import Shape, Share
 from draftd.replay.runner import ReplayError
+from draftd.sources import REGISTRY
 
 DEFAULT_BUDGET = 16
 
-# What drafts: a preset of draftd, or plain n-gram lookup in the request's own text, which needs no draftd.
-ReplayPreset = Literal["learned", "suffix_decoding", "ngram_bfs", "ngram_prob", "ngram"]
-PRESETS: tuple[ReplayPreset, ...] = get_args(ReplayPreset)
-
-
-def preset_named(word: str) -> ReplayPreset:
-    """Raises ReplayError for a word that names none."""
-    for preset in PRESETS:
-        if preset == word:
-            return preset
-    raise ReplayError(f"there is no preset {word!r}; choose one of {', '.join(PRESETS)}")
+PRESETS: tuple[PresetName, ...] = get_args(PresetName)
+COMPARED = (*PRESETS, "ngram")
+"""What is replayed side by side where nothing is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +25,7 @@ class ReplayOptions:
     Nodes whose survival is below `min_survival` are not drafted; a mean budget finds a threshold of its own.
     `concurrency` is how many requests are under way at once; of a session, whose turns go on where the one before
     ended, never more than one. `shape` and `share` are those of `Client.open`. Without `preset` the drafter does as
-    it was configured to.
+    it was configured to. With `source` draftd does not draft at all, but that draft source by itself.
     """
 
     requests: int | None = None
@@ -41,13 +35,26 @@ class ReplayOptions:
     concurrency: int = 1
     shape: Shape = "tree"
     share: Share = "outputs"
-    preset: ReplayPreset | None = None
+    preset: PresetName | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.mean_budget is not None:
             raise ReplayError("give a budget or a mean budget, not both")
         if self.mean_budget is not None and self.min_survival:
             raise ReplayError("a mean budget finds its own threshold: give a budget with min_survival")
+
+    def drafted_by(self, word: str) -> "ReplayOptions":
+        """The same, drafted by the preset or the draft source of that name. Raises ReplayError for another word."""
+        for preset in PRESETS:
+            if preset == word:
+                return replace(self, preset=preset, source=None)
+        sources = REGISTRY.names()
+        if word not in sources:
+            raise ReplayError(
+                f"there is no preset or draft source {word!r}; choose one of {', '.join([*PRESETS, *sources])}"
+            )
+        return replace(self, preset=None, source=word)
 
     def step_budget(self) -> StepBudget:
         """A new one for each file."""
@@ -62,6 +69,6 @@ class ReplayOptions:
         if self.min_survival:
             limit += f" of survival {self.min_survival:g} or more"
         at_once = f", {self.concurrency} requests at once" if self.concurrency > 1 else ""
-        preset = f"preset {self.preset}, " if self.preset else ""
+        preset = f"preset {self.preset}, " if self.preset else f"source {self.source}, " if self.source else ""
         first = f", the first {self.requests} requests" if self.requests is not None else ""
         return f"{preset}{self.shape}, {limit}, shared: {self.share}{at_once}{first}"

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 
 from draftd.observe.terminal import console
-from draftd.replay.options import ReplayPreset
 from draftd.replay.result import ReplayResult, geometric_mean, percentile
 
 
@@ -41,12 +40,12 @@ def results_table(results: Sequence[ReplayResult], title: str) -> Table:
     return table
 
 
-def presets_table(results: Mapping[ReplayPreset, list[ReplayResult]], title: str) -> Table:
-    """Presets side by side, which were replayed with the same files: tokens per step | nodes per step."""
+def compared_table(results: Mapping[str, list[ReplayResult]], title: str) -> Table:
+    """Presets and draft sources side by side, replayed with the same files: tokens per step | nodes per step."""
     table = Table(title=title, title_justify="left", show_footer=True)
     table.add_column("workload", footer="geometric mean", no_wrap=True)
-    for preset, of_preset in results.items():
-        table.add_column(preset, justify="right", footer=_mean(of_preset), no_wrap=True)
+    for name, of_name in results.items():
+        table.add_column(name, justify="right", footer=_mean(of_name), no_wrap=True)
     for row in zip(*results.values(), strict=True):
         figures = (f"{result.emitted_per_step:.3f} | {result.nodes_per_step:4.1f}" for result in row)
         table.add_row(row[0].workload, *figures)

@@ -5,8 +5,8 @@ import threading
 import pytest
 import zmq
 
+from draftd.breaker import FAILURES_TO_OPEN
 from draftd.client import AsyncClient, Client, Reason
-from draftd.client.breaker import FAILURES_TO_OPEN
 from draftd.wire import Frame, Status
 from tests.contract.frames import commit_frame, hello_frame, sync_frame
 from tests.faults.process import ServerProcess, until

@@ -16,10 +16,9 @@ from draftd.ingest import IngestError
 from draftd.replay import ReplayError, ReplayOptions, ReplayResult, TraceError, compare, replay_file, run
 from draftd.replay.budgets import FixedBudget
 from draftd.replay.client_drafter import Shape, Share
-from draftd.replay.ngram import NgramDrafter
-from draftd.replay.options import preset_named
 from draftd.replay.runner import replay
 from draftd.replay.sessions import at_server, in_process
+from draftd.replay.source_drafter import drafter_named
 from draftd.replay.traces import read_trace
 
 MATHEMATICS = SAMPLE / "specbench_math.jsonl.gz"
@@ -252,15 +251,16 @@ def test_presets_are_compared_over_the_same_files(tmp_path: Path, capsys: pytest
     assert {result[1].emitted for result in results.values()} == {results["learned"][1].emitted}
 
 
-def test_one_preset_is_replayed_alone(tmp_path: Path) -> None:
+def test_one_draft_source_is_replayed_alone(tmp_path: Path) -> None:
     file = head(MATHEMATICS, 3, tmp_path)
-    (looked_up,) = run([file], ReplayOptions(budget=8, preset="ngram"))
+    (looked_up,) = run([file], ReplayOptions(budget=8).drafted_by("ngram"))
     lookup = ReplayResult("specbench_math")
-    replay(read_trace(file), NgramDrafter(), FixedBudget(8), lookup)
+    with drafter_named("ngram") as drafter:
+        replay(read_trace(file), drafter, FixedBudget(8), lookup)
     assert looked_up.drafts_digest == lookup.drafts_digest
     assert looked_up.as_dict()["calibration"] is None
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ReplayError, match="'best'; choose one of learned, suffix_decoding"):
-        preset_named("best")
+    with pytest.raises(ReplayError, match=r"'best'; choose one of learned, suffix_decoding, .*, ngram"):
+        ReplayOptions().drafted_by("best")

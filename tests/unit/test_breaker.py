@@ -1,4 +1,4 @@
-from draftd.client.breaker import FAILURES_TO_OPEN, FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, CircuitBreaker
+from draftd.breaker import FAILURES_TO_OPEN, FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, CircuitBreaker
 
 
 def opened(now: float = 0.0) -> CircuitBreaker:

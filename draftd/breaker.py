@@ -1,4 +1,4 @@
-"""The circuit breaker: stops asking a drafter that keeps failing, and probes it on a timer."""
+"""The circuit breaker: stops asking who keeps failing, a drafter or a draft source, and probes it on a timer."""
 
 FAILURES_TO_OPEN = 8  # consecutive
 FIRST_PROBE_SECONDS = 0.25
@@ -18,7 +18,7 @@ class CircuitBreaker:
         return self.consecutive_failures >= FAILURES_TO_OPEN
 
     def allows(self, now: float) -> bool:
-        """May the drafter be asked now? While open, once per probe interval."""
+        """May it be asked now? While open, once per probe interval."""
         if not self.is_open:
             return True
         if now < self._probe_at:
