@@ -1,0 +1,145 @@
+"""Windows of tapes on their way to the device: written on the host, copied on a stream of their own, put into slots by
+indices that are on the device. The host waits for none of it.
+
+A delivery has a fixed size, so that it can be broadcast to the ranks of a group as it is.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from draftd.kernels.keys import SEPARATOR
+from draftd.kernels.texts import ARRIVAL_TOKENS, DeviceTexts
+
+_ROW, _STARTS, _TOKENS = (
+    0,
+    1,
+    2,
+)  # columns of an entry: whose it is; whether its tape starts with it; tokens from here on
+NOBODY = SEPARATOR  # the row of an entry that is none
+STAGES = 2  # deliveries that may be on their way
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Windows of one request that came together."""
+
+    row: int
+    windows: Sequence[NDArray[np.int32]]
+    starts: bool = False  # what came before for this row is forgotten: another request's, or taken away
+
+
+def empty_delivery(entries: int, device: torch.device) -> Tensor:
+    """int32[entries, 2 + ARRIVAL_TOKENS]."""
+    return torch.full((entries, _TOKENS + ARRIVAL_TOKENS), SEPARATOR, dtype=torch.int32, device=device)
+
+
+def put_into_slots(texts: DeviceTexts, delivery: Tensor) -> None:
+    """Adds what a delivery has to the tapes: an arrival for each row at most.
+
+    The last row of `texts` is nobody's: entries that are none end there."""
+    row = torch.where(delivery[:, _ROW] >= 0, delivery[:, _ROW], len(texts.lengths) - 1).long()
+    came_before = torch.where(delivery[:, _STARTS] > 0, 0, texts.arrivals[row])
+    texts.tapes[row, came_before % texts.tapes.shape[1]] = delivery[:, _TOKENS:]
+    texts.arrivals[row] = came_before + 1
+
+
+class Mailbox:
+    """Deliveries from the host to the device, in order. One thread may post while another takes."""
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        """`rows`: of the batch, so of a delivery."""
+        self._rows = rows
+        self._free = deque(_Stage(rows, device) for _ in range(STAGES))
+        self._posted: deque[_Stage] = deque()
+
+    def post(self, arrivals: Sequence[Arrival]) -> bool:
+        """False, and nothing is done, while all stages are on their way: the caller may try again after the next step.
+
+        Raises ValueError for a row that is not there, or is there twice."""
+        rows = [arrival.row for arrival in arrivals]
+        if len(set(rows)) < len(rows) or not all(0 <= row < self._rows for row in rows):
+            raise ValueError(f"arrivals for rows {rows}: each once, from 0 to {self._rows - 1}")
+        if not self._free:
+            return False
+        stage = self._free.popleft()
+        is_ready = stage.is_ready()
+        if is_ready:
+            stage.load(arrivals)
+        (self._posted if is_ready else self._free).append(stage)
+        return is_ready
+
+    @contextmanager
+    def taken(self) -> Iterator[Tensor | None]:
+        """The oldest delivery that was posted, for work of the current stream inside the block; None: there is none."""
+        if not self._posted:
+            yield None
+            return
+        stage = self._posted.popleft()
+        with stage.used():
+            yield stage.on_device
+        self._free.append(stage)
+
+
+class _Stage:
+    """A delivery in pinned memory and the same on the device. Without CUDA both are the host's."""
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self.on_device = empty_delivery(rows, device)
+        self._on_host = empty_delivery(rows, torch.device("cpu"))
+        self._cuda: _Copying | None = None
+        if device.type == "cuda":
+            self._on_host = self._on_host.pin_memory()
+            self._cuda = _Copying(torch.cuda.Stream(device), torch.cuda.Event(), torch.cuda.Event())
+            self._cuda.used.record()  # what fills `on_device` above has to be over before the first copy, too
+
+    def is_ready(self) -> bool:
+        """Whether the last copy has read the host's part."""
+        return self._cuda is None or bool(self._cuda.copied.query())
+
+    def load(self, arrivals: Sequence[Arrival]) -> None:
+        entries = self._on_host.numpy()
+        entries[:] = NOBODY
+        for entry, arrival in zip(entries, arrivals, strict=False):
+            entry[_ROW], entry[_STARTS] = arrival.row, arrival.starts
+            joined = _joined(arrival.windows)
+            entry[_TOKENS : _TOKENS + len(joined)] = joined
+        if self._cuda is None:
+            self.on_device.copy_(self._on_host)
+            return
+        with torch.cuda.stream(self._cuda.stream):
+            self._cuda.stream.wait_event(self._cuda.used)
+            self.on_device.copy_(self._on_host, non_blocking=True)
+            self._cuda.copied.record()
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """The current stream waits for the copy before the block's work, the next copy for the block's work."""
+        if self._cuda is not None:
+            torch.cuda.current_stream().wait_event(self._cuda.copied)
+        yield
+        if self._cuda is not None:
+            self._cuda.used.record()
+
+
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    stream: Any
+    copied: Any  # events
+    used: Any
+
+
+def _joined(windows: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """A separator before each window; what has no room is missing at the front, where it is preferred least."""
+    separator = np.array([SEPARATOR], np.int32)
+    joined = np.concatenate([part for window in windows for part in (separator, window)] or [separator])
+    joined = joined[-ARRIVAL_TOKENS:]
+    joined[0] = SEPARATOR  # a slot begins with one: no match goes on into the slot before
+    return joined

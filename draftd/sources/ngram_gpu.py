@@ -1,0 +1,96 @@
+"""Drafts matched on the engine's device, in each request's own text and its tapes, with no wait for the host.
+
+Needs the `gpu` extra. On a CUDA device one graph of Triton kernels is a step; elsewhere their twin in torch does the
+same.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from draftd.kernels import ngram_torch, ngram_triton
+from draftd.kernels.delivery import STAGES, Arrival, Mailbox, put_into_slots
+from draftd.kernels.texts import DeviceTexts, Drafts, Rule
+
+
+class DeviceNgram:
+    """The texts of a batch of requests, a row for each, and their drafts.
+
+    All work is queued on the device's current stream, which has to be the same for all calls. Calls return before it is
+    done, and read nothing back."""
+
+    def __init__(self, rows: int, width: int, rule: Rule, device: torch.device) -> None:
+        """`rows`: requests at a time; `width`: the most tokens of one.
+
+        Raises ValueError for a width that is too large."""
+        self.texts = DeviceTexts.empty(rows, width, device)
+        self._rule = rule
+        self._rows = torch.arange(rows, device=device)
+        self._drafts = Drafts.empty(rows, rule, device)
+        self._mailbox = Mailbox(rows, device)
+        self._graph = self._captured() if device.type == "cuda" else None
+
+    def open(self, row: int, prompt: ArrayLike) -> None:
+        """A request takes the row, with this text: int[n]. What was there is forgotten.
+
+        Raises ValueError for a text that is longer than a row."""
+        text = torch.from_numpy(np.array(prompt, np.int32))
+        width = self.texts.tokens.shape[1]
+        if len(text) > width:
+            raise ValueError(f"a text of {len(text)} tokens: rows have room for {width}")
+        self._receive()  # what was posted for the request before, so that none of it comes later
+        if self._graph is not None:
+            text = text.pin_memory()
+        self.texts.tokens[row, : len(text)].copy_(text, non_blocking=True)
+        self.texts.lengths[row].fill_(len(text))
+        self.texts.arrivals[row].zero_()
+
+    def close(self, row: int) -> None:
+        """Nothing is drafted for the row until it is opened again."""
+        self.texts.lengths[row].zero_()
+
+    def append(self, emitted: Tensor, counts: Tensor) -> None:
+        """What a step emitted: the first `counts[row]` tokens of `emitted[row]`. int[rows, most] and int[rows], on the
+        device. What is beyond a row's width is cut."""
+        if self._graph is None:
+            ngram_torch.append(self.texts, emitted, counts)
+        else:
+            ngram_triton.append(self.texts, emitted, counts)
+
+    def post(self, arrivals: list[Arrival]) -> bool:
+        """Sends windows of text for the tapes of open rows, each row once; another thread may call this. They count
+        from the next `propose` on.
+
+        False, and nothing is done, while earlier ones are on their way. Raises ValueError for rows that are not there.
+        """
+        return self._mailbox.post(arrivals)
+
+    def propose(self) -> tuple[Tensor, Tensor]:
+        """Drafts for all rows: int32[rows, most tokens], and how many tokens of each row count: int32[rows]. Both are
+        on the device, and are written anew by the next call."""
+        self._receive()
+        if self._graph is None:
+            ngram_torch.draft(self.texts, self._rows, self._rule, self._drafts)
+        else:
+            self._graph.replay()
+        return self._drafts.tokens, self._drafts.counts
+
+    def _receive(self) -> None:
+        for _ in range(STAGES):
+            with self._mailbox.taken() as delivery:
+                if delivery is not None:
+                    put_into_slots(self.texts, delivery)
+
+    def _captured(self) -> torch.cuda.CUDAGraph:
+        """One step's launches. They are run before, which compiles them: that can't be captured."""
+        launch = ngram_triton.Launch.on(self._rows.device)
+
+        def step() -> None:
+            ngram_triton.draft(self.texts, self._rows, self._rule, self._drafts, launch)
+
+        step()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        return graph

@@ -1,0 +1,52 @@
+"""The kernels without a GPU: interpreted, in a process of its own, and compiled for one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from draftd.kernels import ngram_triton
+from draftd.kernels.texts import ARRIVAL_TOKENS, RING
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[2]
+
+OF_TEXTS = {"tokens": "*i32", "stride": "i32", "lengths": "*i32", "tapes": "*i32", "arrivals": "*i32", "rows": "*i64"}
+SHAPES = {"RING": RING, "ARRIVAL": ARRIVAL_TOKENS}
+
+
+def test_all_cases_in_the_interpreter() -> None:
+    """Triton looks at the variable when it is imported, which other engines do here, too."""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-W", "default", "--disable-warnings", str(FOLDER / "cases_ngram_triton.py")],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(run.stdout)
+    assert run.returncode == 0, run.stdout[-10_000:] + run.stderr[-2_000:]
+
+
+@pytest.mark.parametrize("latest", [True, False])
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_the_kernels_compile(latest: bool, capability: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    match = {"keys": "*i64"} | OF_TEXTS | dict.fromkeys(("batch", "min_n", "max_n"), "i32")
+    follow = {"keys": "*i64", "drafted": "*i32", "counts": "*i32"} | OF_TEXTS | {"most": "i32"}
+    append = {"tokens": "*i32", "stride": "i32", "lengths": "*i32", "emitted": "*i64", "emitted_stride": "i32"}
+    append |= {"counts": "*i32", "width": "i32", "most": "i32"}
+    for kernel, types, constants in (
+        (ngram_triton._match, match, SHAPES | {"LATEST": latest, "BATCH": 512, "TILE": 1024}),
+        (ngram_triton._follow, follow, SHAPES | {"LATEST": latest, "PAD_WITH_LAST": latest, "MOST": 8}),
+        (ngram_triton._append_to_row, append, {"MOST": 16}),
+    ):
+        signature = types | dict.fromkeys(constants, "constexpr")
+        source = ASTSource(kernel, signature, constexprs=constants)
+        assert triton.compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
