@@ -18,13 +18,9 @@ from torch import Tensor
 from draftd.kernels.keys import SEPARATOR
 from draftd.kernels.texts import ARRIVAL_TOKENS, DeviceTexts
 
-_ROW, _STARTS, _TOKENS = (
-    0,
-    1,
-    2,
-)  # columns of an entry: whose it is; whether its tape starts with it; tokens from here on
+_ROW, _OPENING, _STARTS, _TOKENS = range(4)  # columns of an entry; its tokens begin with the last
 NOBODY = SEPARATOR  # the row of an entry that is none
-STAGES = 2  # deliveries that may be on their way
+STAGES = 4  # deliveries that may be on their way
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +28,13 @@ class Arrival:
     """Windows of one request that came together."""
 
     row: int
+    opening: int  # of the row: nothing is done for a request that has left it
     windows: Sequence[NDArray[np.int32]]
-    starts: bool = False  # what came before for this row is forgotten: another request's, or taken away
+    starts: bool = False  # what came before was taken away, and is forgotten
 
 
 def empty_delivery(entries: int, device: torch.device) -> Tensor:
-    """int32[entries, 2 + ARRIVAL_TOKENS]."""
+    """int32[entries, 3 + ARRIVAL_TOKENS]."""
     return torch.full((entries, _TOKENS + ARRIVAL_TOKENS), SEPARATOR, dtype=torch.int32, device=device)
 
 
@@ -45,7 +42,9 @@ def put_into_slots(texts: DeviceTexts, delivery: Tensor) -> None:
     """Adds what a delivery has to the tapes: an arrival for each row at most.
 
     The last row of `texts` is nobody's: entries that are none end there."""
-    row = torch.where(delivery[:, _ROW] >= 0, delivery[:, _ROW], len(texts.lengths) - 1).long()
+    row = delivery[:, _ROW].long()
+    is_meant = (row >= 0) & (delivery[:, _OPENING] == texts.openings[row])
+    row = torch.where(is_meant, row, len(texts.lengths) - 1)
     came_before = torch.where(delivery[:, _STARTS] > 0, 0, texts.arrivals[row])
     texts.tapes[row, came_before % texts.tapes.shape[1]] = delivery[:, _TOKENS:]
     texts.arrivals[row] = came_before + 1
@@ -98,7 +97,8 @@ class _Stage:
         if device.type == "cuda":
             self._on_host = self._on_host.pin_memory()
             self._cuda = _Copying(torch.cuda.Stream(device), torch.cuda.Event(), torch.cuda.Event())
-            self._cuda.used.record()  # what fills `on_device` above has to be over before the first copy, too
+            # What fills `on_device` above has to be over before the first copy, too.
+            self._cuda.used.record(torch.cuda.current_stream(device))
 
     def is_ready(self) -> bool:
         """Whether the last copy has read the host's part."""
@@ -108,8 +108,8 @@ class _Stage:
         entries = self._on_host.numpy()
         entries[:] = NOBODY
         for entry, arrival in zip(entries, arrivals, strict=False):
-            entry[_ROW], entry[_STARTS] = arrival.row, arrival.starts
             joined = _joined(arrival.windows)
+            entry[:_TOKENS] = arrival.row, arrival.opening, arrival.starts
             entry[_TOKENS : _TOKENS + len(joined)] = joined
         if self._cuda is None:
             self.on_device.copy_(self._on_host)
@@ -117,16 +117,18 @@ class _Stage:
         with torch.cuda.stream(self._cuda.stream):
             self._cuda.stream.wait_event(self._cuda.used)
             self.on_device.copy_(self._on_host, non_blocking=True)
-            self._cuda.copied.record()
+            self._cuda.copied.record(self._cuda.stream)
 
     @contextmanager
     def used(self) -> Iterator[None]:
         """The current stream waits for the copy before the block's work, the next copy for the block's work."""
-        if self._cuda is not None:
-            torch.cuda.current_stream().wait_event(self._cuda.copied)
+        if self._cuda is None:
+            yield
+            return
+        stream = torch.cuda.current_stream(self.on_device.device)
+        stream.wait_event(self._cuda.copied)
         yield
-        if self._cuda is not None:
-            self._cuda.used.record()
+        self._cuda.used.record(stream)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class DeviceTexts:
     lengths: torch.Tensor  # int32[rows + 1]: tokens of each row that count
     tapes: torch.Tensor  # int32[rows + 1, ring, arrival tokens]
     arrivals: torch.Tensor  # int32[rows + 1]: how many came; 0: no slot counts
+    openings: torch.Tensor  # int32[rows + 1]: which request has the row, by a number that no other has
 
     @classmethod
     def empty(cls, rows: int, width: int, device: torch.device) -> Self:
@@ -56,6 +57,7 @@ class DeviceTexts:
             lengths=torch.zeros(rows + 1, dtype=torch.int32, device=device),
             tapes=torch.zeros((rows + 1, RING, ARRIVAL_TOKENS), dtype=torch.int32, device=device),
             arrivals=torch.zeros(rows + 1, dtype=torch.int32, device=device),
+            openings=torch.zeros(rows + 1, dtype=torch.int32, device=device),
         )
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch.distributed import ProcessGroup
 
 from draftd.kernels import ngram_torch, ngram_triton
-from draftd.kernels.delivery import STAGES, Arrival, Mailbox, put_into_slots
+from draftd.kernels.delivery import NOBODY, Arrival, Mailbox, empty_delivery, put_into_slots
 from draftd.kernels.texts import DeviceTexts, Drafts, Rule
 
 
@@ -20,8 +21,11 @@ class DeviceNgram:
     All work is queued on the device's current stream, which has to be the same for all calls. Calls return before it is
     done, and read nothing back."""
 
-    def __init__(self, rows: int, width: int, rule: Rule, device: torch.device) -> None:
-        """`rows`: requests at a time; `width`: the most tokens of one.
+    def __init__(
+        self, rows: int, width: int, rule: Rule, device: torch.device, group: ProcessGroup | None = None
+    ) -> None:
+        """`rows`: requests at a time; `width`: the most tokens of one; `group`: ranks that have to draft the same, as
+        of a model that is split over devices. They make the same calls, and get what was posted at the first of them.
 
         Raises ValueError for a width that is too large."""
         self.texts = DeviceTexts.empty(rows, width, device)
@@ -29,22 +33,28 @@ class DeviceNgram:
         self._rows = torch.arange(rows, device=device)
         self._drafts = Drafts.empty(rows, rule, device)
         self._mailbox = Mailbox(rows, device)
+        self._group = group
+        self._shared = empty_delivery(rows, device)
+        self._opened = 0
         self._graph = self._captured() if device.type == "cuda" else None
 
-    def open(self, row: int, prompt: ArrayLike) -> None:
-        """A request takes the row, with this text: int[n]. What was there is forgotten.
+    def open(self, row: int, prompt: ArrayLike) -> int:
+        """A request takes the row, with this text: int[n]. What was there is forgotten. Returns the number of this
+        opening, which arrivals name.
 
         Raises ValueError for a text that is longer than a row."""
         text = torch.from_numpy(np.array(prompt, np.int32))
         width = self.texts.tokens.shape[1]
         if len(text) > width:
             raise ValueError(f"a text of {len(text)} tokens: rows have room for {width}")
-        self._receive()  # what was posted for the request before, so that none of it comes later
         if self._graph is not None:
             text = text.pin_memory()
         self.texts.tokens[row, : len(text)].copy_(text, non_blocking=True)
         self.texts.lengths[row].fill_(len(text))
         self.texts.arrivals[row].zero_()
+        self._opened += 1
+        self.texts.openings[row].fill_(self._opened)
+        return self._opened
 
     def close(self, row: int) -> None:
         """Nothing is drafted for the row until it is opened again."""
@@ -59,10 +69,10 @@ class DeviceNgram:
             ngram_triton.append(self.texts, emitted, counts)
 
     def post(self, arrivals: list[Arrival]) -> bool:
-        """Sends windows of text for the tapes of open rows, each row once; another thread may call this. They count
-        from the next `propose` on.
+        """Sends windows of text for the tapes of open rows, each row once; another thread may call this. Each `propose`
+        takes what one call posted.
 
-        False, and nothing is done, while earlier ones are on their way. Raises ValueError for rows that are not there.
+        False, and nothing is done, while four are on their way. Raises ValueError for rows that are not there.
         """
         return self._mailbox.post(arrivals)
 
@@ -77,10 +87,20 @@ class DeviceNgram:
         return self._drafts.tokens, self._drafts.counts
 
     def _receive(self) -> None:
-        for _ in range(STAGES):
-            with self._mailbox.taken() as delivery:
-                if delivery is not None:
-                    put_into_slots(self.texts, delivery)
+        with self._mailbox.taken() as delivery:
+            if self._group is not None:
+                delivery = self._of_first_rank(delivery, self._group)
+            if delivery is not None:
+                put_into_slots(self.texts, delivery)
+
+    def _of_first_rank(self, delivery: Tensor | None, group: ProcessGroup) -> Tensor:
+        """The broadcast has a fixed size, and every rank takes part in every step, whatever came."""
+        if delivery is None:
+            self._shared.fill_(NOBODY)
+        else:
+            self._shared.copy_(delivery)
+        torch.distributed.broadcast(self._shared, group=group, group_src=0)
+        return self._shared
 
     def _captured(self) -> torch.cuda.CUDAGraph:
         """One step's launches. They are run before, which compiles them: that can't be captured."""

@@ -67,7 +67,7 @@ def on_device(rows: list[Row], width: int, device: torch.device = CPU) -> Device
     for number in range(max((len(row.arrivals) for row in rows), default=0)):
         assert mailbox.post(
             [
-                Arrival(place, [np.array(window, np.int32) for window in row.arrivals[number]])
+                Arrival(place, 0, [np.array(window, np.int32) for window in row.arrivals[number]])
                 for place, row in enumerate(rows)
                 if number < len(row.arrivals)
             ]

@@ -20,6 +20,7 @@ OF_TEXTS = {"tokens": "*i32", "stride": "i32", "lengths": "*i32", "tapes": "*i32
 SHAPES = {"RING": RING, "ARRIVAL": ARRIVAL_TOKENS}
 
 
+@pytest.mark.timeout(900)  # all cases are this one
 def test_all_cases_in_the_interpreter() -> None:
     """Triton looks at the variable when it is imported, which other engines do here, too."""
     run = subprocess.run(

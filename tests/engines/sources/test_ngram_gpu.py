@@ -1,71 +1,64 @@
-"""A batch of recorded requests at the source, without a GPU: its twin of the kernels does what they do."""
+"""Recorded requests at the source, without a GPU: the twin of the kernels does what they do."""
 
-import random
-from itertools import islice
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from bench.text import trace_documents
-from draftd.demo.sample import SAMPLE
 from draftd.kernels.delivery import STAGES, Arrival
 from draftd.kernels.texts import Rule
 from draftd.sources.ngram_gpu import DeviceNgram
-from tests.engines.kernels.oracle import CPU, Row, drafted, padding
+from tests.engines.kernels.oracle import CPU
+from tests.engines.sources.decoding import decode
 
-RULE = Rule(2, 6, 5, pad_with_last=True)
-WIDTH = 400
+ROOT = Path(__file__).parents[3]
+RULE = Rule(2, 6, 5)
 
 
 def test_a_batch_as_it_is_decoded() -> None:
-    """Rows emit 0 to 6 tokens a step, windows come now and then, a row is closed and opened again for another text."""
-    chance = random.Random(0)
-    texts = [document[:WIDTH].tolist() for document in islice(trace_documents(SAMPLE), 12)]
-    source = DeviceNgram(4, WIDTH, RULE, CPU)
-    rows = [Row([]) for _ in range(4)]
-    left: list[list[int]] = [[] for _ in rows]
-    for step in range(60):
-        if step % 15 < 4:
-            place, text = step % 15, chance.choice(texts)
-            source.open(place, text[:100])
-            rows[place], left[place] = Row(text[:100]), text[100:]
-        else:
-            emitted = [tokens[: chance.randrange(7)] for tokens in left]
-            padded = [tokens + [0] * (6 - len(tokens)) for tokens in emitted]
-            source.append(torch.tensor(padded), torch.tensor([len(tokens) for tokens in emitted]))
-            for row, rest, tokens in zip(rows, left, emitted, strict=True):
-                row.text.extend(tokens)
-                del rest[: len(tokens)]
-        for place in chance.sample(range(4), chance.randrange(3)):
-            start = chance.randrange(300)
-            window = chance.choice(texts)[start : start + 64]
-            assert source.post([Arrival(place, [np.array(window, np.int32)])])
-            rows[place].arrivals.append([window])
-        tokens, counts = source.propose()
-        for row, of_row, count in zip(rows, tokens.tolist(), counts.tolist(), strict=True):
-            draft = drafted(row, RULE)
-            assert of_row == draft + [padding(row, RULE)] * (5 - len(draft))
-            assert count == len(draft)
+    drafts, expected = decode(seed=0)
+    assert drafts == expected
+    assert sum(len(set(row)) > 1 for step in drafts for row in step) > 50  # the others are padding alone
+
+
+def test_ranks_of_a_group_draft_the_same_whatever_comes_when_at_each(tmp_path: Path) -> None:
+    """Each receives windows of its own, at steps of its own: the first rank's count."""
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.engines.sources.rank", str(rank), f"file://{tmp_path / 'meeting'}"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    (first, first_expected), (second, second_expected) = (json.loads(rank.communicate()[0]) for rank in ranks)
+    assert first == second == first_expected
+    assert second_expected != first_expected  # what the second rank would draft from what came to it
 
 
 def test_a_row_opened_anew_has_no_window_of_the_request_before() -> None:
     source = DeviceNgram(1, 8, RULE, CPU)
     window = [np.array([1, 2, 3], np.int32)]
-    source.open(0, [1, 2])
-    assert source.post([Arrival(0, window)])
+    before = source.open(0, [1, 2])
+    assert source.post([Arrival(0, before, window)])
     assert source.propose()[1].tolist() == [1]
-    assert source.post([Arrival(0, window)])  # still on its way when the row changes hands
-    source.open(0, [1, 2])
+    assert source.post([Arrival(0, before, window)])  # still on its way when the row changes hands
+    now = source.open(0, [1, 2])
     assert source.propose()[1].tolist() == [0]
+    assert source.post([Arrival(0, now, window)])
+    assert source.propose()[1].tolist() == [1]
 
 
 def test_windows_that_are_taken_away_are_gone_with_the_next_arrival() -> None:
     source = DeviceNgram(1, 8, RULE, CPU)
-    source.open(0, [1, 2])
-    assert source.post([Arrival(0, [np.array([1, 2, 3], np.int32)])])
-    source.propose()
-    assert source.post([Arrival(0, [np.array([7, 2, 4], np.int32)], starts=True)])
+    opening = source.open(0, [1, 2])
+    assert source.post([Arrival(0, opening, [np.array([1, 2, 3], np.int32)])])
+    assert source.propose()[1].tolist() == [1]
+    assert source.post([Arrival(0, opening, [np.array([7, 2, 4], np.int32)], starts=True)])
     assert source.propose()[1].tolist() == [0]
 
 
@@ -81,4 +74,4 @@ def test_a_text_without_room_and_windows_without_a_stage_are_refused() -> None:
     source = DeviceNgram(1, 8, RULE, CPU)
     with pytest.raises(ValueError, match="rows have room for 8"):
         source.open(0, range(9))
-    assert [source.post([Arrival(0, [])]) for _ in range(STAGES + 1)] == [True] * STAGES + [False]
+    assert [source.post([Arrival(0, 1, [])]) for _ in range(STAGES + 1)] == [True] * STAGES + [False]
