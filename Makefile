@@ -90,7 +90,7 @@ test-cpp: $(VENV)/dev.stamp
 	@$(call build_and_ctest,dev)
 
 test-python: $(VENV)/dev.stamp | test-cpp
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 engines: $(ENGINES)/installed.stamp
 
