@@ -11,7 +11,7 @@ import draftd
 from bench import text as bench_text
 from draftd.observe import terminal
 from draftd.replay.result import ReplayResult
-from draftd.replay.table import presets_table, results_table
+from draftd.replay.table import compared_table, results_table
 
 NAMES = ["[/red]", "[bold]x", "[link=y]z[/link]", ":smile:", r"\[x]"]
 
@@ -24,7 +24,7 @@ def test_a_name_is_no_command_wherever_it_is_printed(name: str, capsys: pytest.C
     results = [ReplayResult(name)]
     with Progress(terminal.text_column("{task.description}"), console=console) as progress:
         progress.add_task(name)
-    for shown in (name, table, results_table(results, name), presets_table({"learned": results}, name)):
+    for shown in (name, table, results_table(results, name), compared_table({"learned": results}, name)):
         console.print(shown)
     assert capsys.readouterr().out.count(name) == 10
 
