@@ -88,7 +88,7 @@ class EngineSettings(Section):
         ge=0,
         le=256,
         description="Threads that share the drafts of one step, where it has 32 requests and more. 0: as many as there "
-        "are processors for this process, by its cgroup and affinity.",
+        "are processors for this process, by its cgroup and affinity, and at most 8.",
     )
 
     @model_validator(mode="after")

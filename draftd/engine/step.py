@@ -46,6 +46,8 @@ from draftd.wire import (
     VerifyCommit,
 )
 
+MOST_THREADS = 8  # of one step by default: to wake a thread takes as long as to draft for a request or two
+
 _log = logging.getLogger("draftd.engine")
 
 
@@ -83,7 +85,7 @@ class Engine(Histories):
             rest_steps=pacing.rest_steps,
             long_run_tokens=pacing.long_run_tokens,
             long_run_factor=pacing.long_run_factor,
-            threads=settings.threads or cpu_count(),
+            threads=settings.threads or min(cpu_count(), MOST_THREADS),
         )
         super().__init__(core, Namespaces(core, settings.max_corpora), clock)
         self.incarnation = secrets.randbits(64)

@@ -604,8 +604,8 @@ class NgramTexts:
         token_end[i], and ends with that; it gets at most most[i] nodes. Returns (node_end, tokens): a chain for each
         row.
 
-        ValueError for columns that do not fit together, and where a row starts behind the text that is known; nothing
-        of the batch is taken then."""
+        ValueError for columns that do not fit together, two rows of one request, and a row that starts behind the text
+        that is known; nothing of the batch is taken then."""
     def forget(self, requests: NDArray[np.uint64]) -> None:
         """Their texts are empty again; that there is none is no error."""
     def memory_size(self) -> int:

@@ -90,9 +90,9 @@ def test_an_engine_that_steps_ahead_climbs_as_one_that_waits(engine: Sheddable, 
         step = {"step": client.step, "step_ahead": client.step_ahead}[verb]
         draft = step({request: ()})[request]
         for _ in range(40):
-            client.check()  # what was asked ahead has come
+            client.check(30.0)  # what was asked ahead has come
             draft = step({request: TEXT[request.length % 100 :][: len(draft) + 1]})[request]
-        client.check()
+        client.check(30.0)
     assert slot(engine) == 7
     assert engine.statistics().stale_tails == 0
 
@@ -116,7 +116,7 @@ def test_a_tail_before_the_last_two_tells_nothing(engine: Sheddable, client: Loc
         client.step_ahead({request: TEXT[request.length % 100 :][:1]})
         for _ in range(2):  # the first one names what the step gave, of the step before
             client.commit({request: TEXT[request.length % 100 :][:1]})
-    client.check()
+    client.check(30.0)
     assert engine.statistics().stale_tails > 30
     assert slot(engine) == 7
 

@@ -8,10 +8,11 @@ from draftd.client import Client, Reason
 from tests.faults.process import ServerProcess
 
 GONE = {Reason.LATE, Reason.UNREACHABLE, Reason.OFF}
+DEADLINE = 2.0  # seconds: a slow machine is not a late answer
 
 
 def test_sigterm_ends_with_status_0_also_with_clients_connected(server: ServerProcess, tmp_path: Path) -> None:
-    with Client(server.zmq, deadline=0.5) as by_zmq, Client(server.grpc, deadline=0.5) as by_grpc:
+    with Client(server.zmq, deadline=DEADLINE) as by_zmq, Client(server.grpc, deadline=DEADLINE) as by_grpc:
         requests = [client.open("r", [1, 2, 3, 1, 2], wait=True) for client in (by_zmq, by_grpc)]
         assert all(len(request.draft(2)) for request in requests)
         server.terminate()

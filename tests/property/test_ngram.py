@@ -108,6 +108,10 @@ def test_what_can_not_be_meant_is_refused_and_nothing_of_it_taken() -> None:
     with pytest.raises(ValueError, match="row 1 starts at token 3 of a text of which 0 are known"):
         propose(texts, [(1, 0, [5, 5], 8), (2, 3, [6], 8)])
     assert propose(texts, [(1, 0, [], 8)]) == [[]]
+    propose(texts, [(7, 0, [1, 2, 3, 1, 2], 8)])
+    with pytest.raises(ValueError, match="row 2 is of request 7, as an earlier one"):
+        propose(texts, [(7, 0, [9], 8), (8, 0, [1], 8), (7, 5, [4], 8)])
+    assert propose(texts, [(7, 5, [], 8)]) == [[3, 1, 2]]
     column = np.array([1], np.uint64), np.array([0], np.uint32), np.array([2], np.uint32)
     with pytest.raises(ValueError, match="token_end ends at 2 of 1 tokens"):
         texts.propose(*column, np.array([5], np.int32), np.array([1], np.uint32))

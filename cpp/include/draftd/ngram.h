@@ -72,7 +72,8 @@ class NgramTexts {
   ~NgramTexts();
 
   // Takes each row's tokens, then drafts for it. Throws std::invalid_argument,
-  // and takes nothing, when a row starts behind the text that is known.
+  // and takes nothing, when a row starts behind the text that is known, or two
+  // are of one request.
   void propose(const NgramBatch& batch, NgramChains& chains);
   void forget(std::span<const std::uint64_t> requests);
   std::size_t memory_size() const;

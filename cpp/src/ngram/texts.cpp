@@ -128,14 +128,20 @@ std::size_t NgramText::memory_size() const {
 
 struct NgramTexts::Storage {
   NgramText& of(std::uint64_t request) { return texts.try_emplace(request, rule).first->second; }
-  void require_known(const NgramBatch& batch) const;
+  void require_known(const NgramBatch& batch);
 
   NgramRule rule;
   boost::unordered_flat_map<std::uint64_t, NgramText> texts;  // by request
+  boost::unordered_flat_set<std::uint64_t> in_batch;          // kept for its memory
 };
 
-void NgramTexts::Storage::require_known(const NgramBatch& batch) const {
+void NgramTexts::Storage::require_known(const NgramBatch& batch) {
+  in_batch.clear();
   for (std::size_t row = 0; row < batch.request.size(); ++row) {
+    if (!in_batch.insert(batch.request[row]).second) {  // its first row may cut the text that the second begins in
+      throw std::invalid_argument("row " + std::to_string(row) + " is of request " +
+                                  std::to_string(batch.request[row]) + ", as an earlier one");
+    }
     const auto text = texts.find(batch.request[row]);
     const std::size_t known = text == texts.end() ? 0 : text->second.size();
     if (batch.start[row] > known) {
