@@ -10,6 +10,7 @@ from bench.ingest import FULL_SIZE, Measured
 NUMBER = r"\d[\d.,]*"
 
 
+@pytest.mark.timeout(900)  # whatever loads has the lowest priority, on a machine that may do other things
 def test_it_prints_a_row_for_every_way_to_send(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         ingest.main(["--tokens", "20000", "--text-bytes", "10000", "--repetitions", "1"])

@@ -11,7 +11,7 @@ import pytest
 from bench import load, neighbours, vllm_ngram
 from bench.latency_drawing import draw
 from bench.load import Load, Measured
-from bench.load_engine import Taken
+from bench.load_engine import Phase, Taken
 from bench.open_loop import Latencies, due_times, run
 from bench.text import trace_documents
 from draftd.demo.sample import SAMPLE
@@ -136,14 +136,13 @@ def test_neighbours_that_are_felt_too_much_end_with_status_1(
 
 def test_neighbours_take_turns_at_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small, but real: four engines, and prompts that are long beside the others."""
-    monkeypatch.setattr(neighbours, "RATE", 20.0)
     monkeypatch.setattr(neighbours, "ENGINES", Load(engines=2, batch=2, context=64, rate=20.0, nodes=4))
     monkeypatch.setattr(neighbours, "BATCH", Load(engines=1, batch=3, context=64, rate=20.0, nodes=4))
     monkeypatch.setattr(neighbours, "LONG_CONTEXT", 4096)
     documents = trace_documents(SAMPLE)
-    engines = neighbours.beside_engines(documents, rounds=2, seconds=0.5)
+    engines = neighbours.beside_engines(documents, 2, Phase(0.5, 20.0))
     assert [measured.taken.latencies.count for measured in engines.values()] == [20, 40]
-    plain, with_long = neighbours.beside_long_prompts(documents, rounds=1, seconds=1.5).values()
+    plain, with_long = neighbours.beside_long_prompts(documents, 1, Phase(1.5, 20.0)).values()
     assert plain.taken.rows == 30 * 3
     assert with_long.taken.rows > plain.taken.rows  # the long ones take part
     assert plain.taken.unanswered == with_long.taken.unanswered == 0

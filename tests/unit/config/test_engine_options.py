@@ -1,6 +1,7 @@
 """Every option of the engine: two values give two behaviours."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +123,14 @@ def test_max_corpora(start: Start) -> None:
             engine.publish_corpus(Namespace(), str(number), [])
         with pytest.raises(LimitExceeded, match=f"has {limit} corpora"):
             engine.publish_corpus(Namespace(), "one more", [])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads(threads: int, start: Start) -> None:
+    before = set(Path("/proc/self/task").iterdir())
+    start(threads=threads)
+    indexing = 1
+    assert len(set(Path("/proc/self/task").iterdir()) - before) == indexing + threads - 1
 
 
 def test_every_option_has_a_test_here() -> None:
