@@ -45,11 +45,17 @@ class ReplayOptions:
             raise ReplayError("a mean budget finds its own threshold: give a budget with min_survival")
 
     def drafted_by(self, word: str) -> "ReplayOptions":
-        """The same, drafted by the preset or the draft source of that name. Raises ReplayError for another word."""
+        """The same, drafted by the preset or the draft source of that name.
+
+        Raises ReplayError for another word, and for one that is the name of both."""
+        sources = REGISTRY.names()
         for preset in PRESETS:
+            if preset == word and word in sources:
+                raise ReplayError(
+                    f"{word!r} is a preset, and a draft source that is installed: that needs another name"
+                )
             if preset == word:
                 return replace(self, preset=preset, source=None)
-        sources = REGISTRY.names()
         if word not in sources:
             raise ReplayError(
                 f"there is no preset or draft source {word!r}; choose one of {', '.join([*PRESETS, *sources])}"

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from draftd.breaker import CircuitBreaker
 from draftd.observe import facts
 from draftd.sources.checks import require_answer
-from draftd.sources.lanes import CallerLane, Late, OwnThreadLane, SourceLane
+from draftd.sources.lanes import CallerLane, Late, OwnThreadLane, SourceLane, WorkFailed
 from draftd.sources.source import Batch, Lane, Outcome, Proposals, Source, begins
 
 CLOSE_SECONDS = 2.0
-WHATEVER = (Exception, SystemExit)  # a plug-in may raise anything, and fails alone
 
 
 class Why(StrEnum):
@@ -41,13 +40,16 @@ class GuardedSource:
         self._clock = clock
         self._lane: SourceLane = CallerLane() if source.nature.lane is Lane.NATIVE else OwnThreadLane(name)
         self._turn = Lock()  # one step at a time asks
-        self._record = Lock()  # guards the breaker, which the source's own thread writes, too
+        self._ended: list[int] = []  # requests that it was shown, and has not been told the end of
+        self._record = Lock()  # guards what follows, which the source's own thread writes, too
         self._breaker = CircuitBreaker()
+        self._hearing = CircuitBreaker()  # of observe: answers in between don't make a source that is deaf hear
         self._shown: dict[int, int] = {}  # request to the tokens of it that the source surely has
 
     def starts(self, requests: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """From where on the text of each request has to be in the next batch, or from before."""
-        return np.array([self._shown.get(request, 0) for request in requests.tolist()], np.uint32)
+        with self._record:
+            return np.array([self._shown.get(request, 0) for request in requests.tolist()], np.uint32)
 
     def ask(self, batch: Batch, budget: NDArray[np.uint32], seconds: float) -> tuple[Proposals | None, Why]:
         """Proposals, with at most budget[i] nodes for row i, or why there are none. Takes `seconds` at most.
@@ -68,56 +70,79 @@ class GuardedSource:
             self._turn.release()
 
     def _call(self, batch: Batch, budget: NDArray[np.uint32], seconds: float) -> tuple[Proposals | None, Why]:
-        requests = batch.request.tolist()
+        if self._lane.busy:
+            return self._failed(self._breaker, Why.LATE, Late("it is still at an earlier call"))
+        with self._record:
+            # Until the call has come to a good end, nobody knows how much of the batch the source took: it would be
+            # shown these texts from their beginnings.
+            self._shown.update(dict.fromkeys(batch.request.tolist(), 0))
         began = time.perf_counter()
         try:
-            answer = self._lane.call(lambda: self._propose(batch, budget), seconds)
-            proposals = require_answer(answer, self.nature, budget)
-        except WHATEVER as error:
-            # Nobody knows how much of the batch it took: it is shown these texts from their beginnings next time.
-            self._shown.update(dict.fromkeys(requests, 0))
-            why = Why.LATE if isinstance(error, Late) else Why.FAILED
-            self._failed(why, error)
-            return None, why
-        ends = batch.start + batch.token_end - begins(batch.token_end)
-        self._shown.update(zip(requests, ends.tolist(), strict=True))
+            proposals = self._lane.call(lambda: self._propose(batch, budget), seconds)
+        except Late as late:
+            return self._failed(self._breaker, Why.LATE, late)
+        except WorkFailed as failed:
+            return self._failed(self._breaker, Why.FAILED, failed.error)
         with self._record:
             self._breaker.succeeded()
         facts.source_called(self.name, Why.ANSWERED, len(proposals.tokens), time.perf_counter() - began)
         return proposals, Why.ANSWERED
 
     def observe(self, outcome: Outcome) -> None:
-        """Passes it on; of the requests that ended, those that the source was ever shown."""
+        """Passes it on; of the requests that ended, those that the source was ever shown.
+
+        A source that can't hear now, for it hangs or keeps failing to, misses what became of its proposals; ends are
+        kept for the next outcome that reaches it."""
         with self._turn:
-            ended = [request for request in outcome.ended.tolist() if self._shown.pop(request, None) is not None]
-            known = Outcome(outcome.request, outcome.verified, outcome.accepted, np.array(ended, np.uint64))
-            if ended or len(outcome.request):
-                self._lane.later(lambda: self._observe(known))
+            with self._record:
+                ended = (request for request in outcome.ended.tolist() if self._shown.pop(request, None) is not None)
+                self._ended.extend(ended)
+                if not (self._ended or len(outcome.request)) or not self._hearing.allows(self._clock()):
+                    return
+            known = Outcome(outcome.request, outcome.verified, outcome.accepted, np.array(self._ended, np.uint64))
+            if self._lane.later(lambda: self._observe(known)):
+                self._ended.clear()
 
     def close(self) -> None:
-        """Closes the source; of one that hangs, the thread is left to the end of the process."""
+        """Closes the source; one that is still at a call, when that ends. Of one that hangs, the thread is left to the
+        end of the process."""
         with self._turn:
             try:
                 self._lane.end(self._source.close, CLOSE_SECONDS)
-            except WHATEVER as error:
-                self._failed(Why.FAILED, error)
+            except Late as late:
+                self._failed(self._breaker, Why.FAILED, late)
+            except WorkFailed as failed:
+                self._failed(self._breaker, Why.FAILED, failed.error)
 
-    def _propose(self, batch: Batch, budget: NDArray[np.uint32]) -> object:
-        answer = self._source.propose(batch, budget)
+    def _propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
+        """On the source's lane, so that a call that ends well after its time still leaves the source with the texts,
+        which are not sent again then: a resend of everything would be late once more."""
+        answer = require_answer(self._source.propose(batch, budget), self.nature, budget)
         self.memory = self._source.memory()
+        ends = batch.start + batch.token_end - begins(batch.token_end)
+        with self._record:
+            for request, end in zip(batch.request.tolist(), ends.tolist(), strict=True):
+                if request in self._shown:  # not one that ended while the call was late
+                    self._shown[request] = end
         return answer
 
     def _observe(self, outcome: Outcome) -> None:
         try:
             self._source.observe(outcome)
             self.memory = self._source.memory()
-        except WHATEVER as error:
-            self._failed(Why.FAILED, error)
+        except KeyboardInterrupt:
+            raise  # on the caller's lane the user's
+        except BaseException as error:  # noqa: BLE001 - a plug-in may raise anything, and fails alone
+            self._failed(self._hearing, Why.FAILED, error)
+        else:
+            with self._record:
+                self._hearing.succeeded()
 
-    def _failed(self, why: Why, error: BaseException) -> None:
+    def _failed(self, breaker: CircuitBreaker, why: Why, error: BaseException) -> tuple[None, Why]:
         with self._record:
-            self._breaker.failed(self._clock())
+            breaker.failed(self._clock())
         facts.source_called(self.name, why, error=error)
+        return None, why
 
     def _not_asked(self, why: Why) -> tuple[None, Why]:
         facts.source_called(self.name, why)

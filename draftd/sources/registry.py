@@ -49,14 +49,14 @@ class Registry:
         return sorted({*self._classes, *(point.name for point in entry_points(group=GROUP))})
 
     def find(self, name: str) -> type[Source]:
-        """The class of that name. Raises SourceError, also when installed packages claim a name that is taken."""
+        """The class of that name. Raises SourceError, also when an installed package claims a name that is taken."""
         offers = list(entry_points(group=GROUP, name=name))
         if offers and name in self._own:
             raise SourceError(f"draft source {name!r} is draftd's own, and {_package(offers[0])} would shadow it")
         if len(offers) > 1:
             raise SourceError(f"draft source {name!r} is offered by {' and by '.join(sorted(map(_package, offers)))}")
-        if offers and name not in self._classes:
-            self._load(offers[0])
+        if offers:
+            self._load(offers[0])  # also where the name is known: it may be another class's
         if name not in self._classes:
             raise SourceError(f"there is no draft source {name!r}; there are {', '.join(self.names()) or 'none'}")
         return self._classes[name]
@@ -71,13 +71,17 @@ class Registry:
             raise SourceError(f"draft source {name!r} needs {words}, which it can't have here")
         try:
             return found(**options)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a plug-in that exits, or panics in Rust, takes nobody with it
             raise SourceError(f"draft source {name!r} does not start: {error}") from error
 
     def _load(self, point: EntryPoint) -> None:
         try:
             loaded = point.load()
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # as in make
             raise SourceError(f"draft source {point.name!r} of {_package(point)} can't be imported: {error}") from error
         self.register(point.name)(loaded)
 

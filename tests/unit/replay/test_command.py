@@ -13,13 +13,14 @@ from draftd.config import DraftingSettings
 from draftd.demo.sample import SAMPLE, SAMPLE_CORPUS
 from draftd.demo.server import running_server
 from draftd.ingest import IngestError
-from draftd.replay import ReplayError, ReplayOptions, ReplayResult, TraceError, compare, replay_file, run
+from draftd.replay import ReplayError, ReplayOptions, ReplayResult, TraceError, compare, options, replay_file, run
 from draftd.replay.budgets import FixedBudget
 from draftd.replay.client_drafter import Shape, Share
 from draftd.replay.runner import replay
 from draftd.replay.sessions import at_server, in_process
 from draftd.replay.source_drafter import drafter_named
 from draftd.replay.traces import read_trace
+from draftd.sources import Ngram, Registry
 
 MATHEMATICS = SAMPLE / "specbench_math.jsonl.gz"
 
@@ -264,3 +265,12 @@ def test_one_draft_source_is_replayed_alone(tmp_path: Path) -> None:
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ReplayError, match=r"'best'; choose one of learned, suffix_decoding, .*, ngram"):
         ReplayOptions().drafted_by("best")
+
+
+def test_a_draft_source_with_the_name_of_a_preset_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = Registry()
+    sources.register("learned")(Ngram)
+    monkeypatch.setattr(options, "REGISTRY", sources)
+    with pytest.raises(ReplayError, match="'learned' is a preset, and a draft source that is installed"):
+        ReplayOptions().drafted_by("learned")
+    assert ReplayOptions().drafted_by("ngram_bfs").preset == "ngram_bfs"

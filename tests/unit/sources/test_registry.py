@@ -1,6 +1,7 @@
 """Sources by name: what can be one is said at once, and no name means two things."""
 
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,11 @@ class Hopeless:
 
 class NeedsMore(Plain):
     nature = nature(needs=frozenset({Need.TOKENS, Need.HIDDEN_STATES}))
+
+
+class Exiting(Plain):
+    def __init__(self) -> None:
+        raise SystemExit("I am off")
 
 
 class Refusing(Plain):
@@ -116,6 +122,30 @@ def test_two_packages_can_not_offer_one_name(registry: Registry, installed: list
     installed += [offer("twice", "one:Source"), offer("twice", "two:Source")]
     with pytest.raises(SourceError, match="'twice' is offered by one:Source and by two:Source"):
         registry.find("twice")
+
+
+def test_a_package_can_not_offer_a_name_that_the_program_registered(
+    registry: Registry, installed: list[EntryPoint]
+) -> None:
+    registry.register("plain")(Plain)
+    installed.append(offer("plain", f"{__name__}:Refusing"))
+    with pytest.raises(SourceError, match=r"'plain' is registered already: .*Refusing needs another name"):
+        registry.find("plain")
+    installed[:] = [offer("plain", f"{Plain.__module__}:Plain")]  # the same, by both ways
+    assert registry.find("plain") is Plain
+
+
+def test_a_source_that_wants_the_process_to_end_is_refused(
+    registry: Registry, installed: list[EntryPoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.register("exiting")(Exiting)
+    with pytest.raises(SourceError, match="'exiting' does not start: I am off"):
+        registry.make("exiting", {}, TOKENS)
+    (tmp_path / "exits_on_import.py").write_text("raise SystemExit('I am off')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    installed.append(offer("leaving", "exits_on_import:Source"))
+    with pytest.raises(SourceError, match=r"'leaving' of exits_on_import:Source can't be imported: I am off"):
+        registry.find("leaving")
 
 
 def test_a_source_that_needs_more_than_there_is_is_not_made(registry: Registry) -> None:
