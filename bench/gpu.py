@@ -1,10 +1,11 @@
 """The matcher on a CUDA device: checked against its twin, timed against the memory's bandwidth and vLLM's own.
 
-    python -m bench.gpu [--traces DIR] [--json FILE]
+    build/engines/env/bin/python -m bench.gpu [--traces DIR] [--json FILE]
 
-Needs the `gpu` extra; vLLM where it is to be compared with. Rows of recorded text, 8k to 128k tokens, and short rows in
-a long matrix. Without a CUDA device nothing is timed: it says so, and checks the twin on the CPU in a small form. Ends
-with status 1 if a draft is not what it has to be. Meant to take less than four minutes.
+Needs torch and triton, which the environment of `make engines` has, and vLLM where it is to be compared with. Rows of
+recorded text, 8k to 128k tokens, and short rows in a long matrix. Without a CUDA device nothing is timed: it says so,
+and checks the twin on the CPU in a small form. Ends with status 1 if a draft is not what it has to be. Meant to take
+less than four minutes.
 """
 
 import argparse

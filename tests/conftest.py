@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Real engines run in an environment of their own: make test-engines.
-collect_ignore = [] if find_spec("torch") else ["engines"]
+# Real engines run in an environment of their own: make test-engines. torch alone may come with the extra `gpu`.
+collect_ignore = [] if find_spec("vllm") else ["engines"]
 
 # No deadlines: a slow machine is not a failing test.
 settings.register_profile("default", max_examples=100, deadline=None, print_blob=True)

@@ -62,18 +62,23 @@ class Mailbox:
     def post(self, arrivals: Sequence[Arrival]) -> bool:
         """False, and nothing is done, while all stages are on their way: the caller may try again after the next step.
 
-        Raises ValueError for a row that is not there, or is there twice."""
+        Raises ValueError for a row that is not there, or is there twice, and what NumPy raises for windows that are no
+        row of int32; then nothing is done, either."""
         rows = [arrival.row for arrival in arrivals]
         if len(set(rows)) < len(rows) or not all(0 <= row < self._rows for row in rows):
             raise ValueError(f"arrivals for rows {rows}: each once, from 0 to {self._rows - 1}")
         if not self._free:
             return False
         stage = self._free.popleft()
-        is_ready = stage.is_ready()
-        if is_ready:
+        goes_to = self._free  # whatever happens: there are only so many stages
+        try:
+            if not stage.is_ready():
+                return False
             stage.load(arrivals)
-        (self._posted if is_ready else self._free).append(stage)
-        return is_ready
+            goes_to = self._posted
+            return True
+        finally:
+            goes_to.append(stage)
 
     @contextmanager
     def taken(self) -> Iterator[Tensor | None]:
@@ -82,9 +87,11 @@ class Mailbox:
             yield None
             return
         stage = self._posted.popleft()
-        with stage.used():
-            yield stage.on_device
-        self._free.append(stage)
+        try:
+            with stage.used():
+                yield stage.on_device
+        finally:
+            self._free.append(stage)
 
 
 class _Stage:
@@ -127,8 +134,10 @@ class _Stage:
             return
         stream = torch.cuda.current_stream(self.on_device.device)
         stream.wait_event(self._cuda.copied)
-        yield
-        self._cuda.used.record(stream)
+        try:
+            yield
+        finally:  # a block that failed may have queued some of its work
+            self._cuda.used.record(stream)
 
 
 @dataclass(frozen=True, slots=True)

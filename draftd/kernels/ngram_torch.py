@@ -7,15 +7,18 @@ import torch
 from torch import Tensor
 
 from draftd.kernels.keys import LENGTH_SHIFT, MOST_TOKENS, OWN_SHIFT, SEPARATOR
-from draftd.kernels.texts import DeviceTexts, Drafts, Rule
+from draftd.kernels.texts import DeviceTexts, Drafts, Rule, check_emitted
 
 
 def append(texts: DeviceTexts, emitted: Tensor, counts: Tensor) -> None:
-    """Puts the first `counts[row]` tokens of `emitted[row]` behind each row's text, as far as its width goes.
+    """Puts the first `counts[row]` tokens of `emitted[row]` behind each row's text, as far as its width goes. Rows that
+    nobody has take none.
 
-    `emitted`: int[rows, most], `counts`: int[rows]."""
+    `emitted`: int[rows, most], `counts`: int[rows]. Raises ValueError for those that are transposed or have gaps."""
+    check_emitted(emitted, counts)
     width = texts.tokens.shape[1]
     lengths = texts.lengths[: len(counts)]
+    counts = torch.where(texts.openings[: len(counts)] != 0, counts, 0)
     offsets = torch.arange(emitted.shape[1], device=emitted.device)
     places = lengths[:, None] + offsets
     row, column = torch.nonzero((offsets < counts[:, None]) & (places < width), as_tuple=True)

@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from draftd.kernels.keys import LENGTH_SHIFT, MOST_TOKENS, OWN_SHIFT, SEPARATOR
-from draftd.kernels.texts import DeviceTexts, Drafts, Rule
+from draftd.kernels.texts import DeviceTexts, Drafts, Rule, check_emitted
 
 _LENGTH_SHIFT = tl.constexpr(LENGTH_SHIFT)
 _OWN_SHIFT = tl.constexpr(OWN_SHIFT)
@@ -36,13 +36,16 @@ class Launch:
 
 
 def append(texts: DeviceTexts, emitted: Tensor, counts: Tensor) -> None:
-    """Puts the first `counts[row]` tokens of `emitted[row]` behind each row's text, as far as its width goes.
+    """Puts the first `counts[row]` tokens of `emitted[row]` behind each row's text, as far as its width goes. Rows that
+    nobody has take none.
 
-    `emitted`: int[rows, most], `counts`: int[rows]."""
+    `emitted`: int[rows, most], `counts`: int[rows]. Raises ValueError for those that are transposed or have gaps."""
+    check_emitted(emitted, counts)
     _append_to_row[(len(counts),)](
         texts.tokens,
         texts.tokens.stride(0),
         texts.lengths,
+        texts.openings,
         emitted,
         emitted.stride(0),
         counts,
@@ -88,6 +91,7 @@ def _append_to_row(
     tokens: tl.tensor,
     stride: tl.tensor,
     lengths: tl.tensor,
+    openings: tl.tensor,
     emitted: tl.tensor,
     emitted_stride: tl.tensor,
     counts: tl.tensor,
@@ -97,7 +101,8 @@ def _append_to_row(
 ) -> None:
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row)
-    count = tl.load(counts + row).to(tl.int32)
+    is_open = tl.load(openings + row) != 0
+    count = tl.load(counts + row, mask=is_open, other=0).to(tl.int32)
     offsets = tl.arange(0, MOST)
     is_new = (offsets < most) & (offsets < count) & (length + offsets < width)
     new = tl.load(emitted + row * emitted_stride + offsets, mask=is_new)

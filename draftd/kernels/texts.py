@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 import torch
+from torch import Tensor
 
 from draftd.kernels.keys import MOST_TOKENS
 
@@ -45,7 +46,7 @@ class DeviceTexts:
     lengths: torch.Tensor  # int32[rows + 1]: tokens of each row that count
     tapes: torch.Tensor  # int32[rows + 1, ring, arrival tokens]
     arrivals: torch.Tensor  # int32[rows + 1]: how many came; 0: no slot counts
-    openings: torch.Tensor  # int32[rows + 1]: which request has the row, by a number that no other has
+    openings: torch.Tensor  # int32[rows + 1]: which request has the row, by a number that no other has; 0: none has it
 
     @classmethod
     def empty(cls, rows: int, width: int, device: torch.device) -> Self:
@@ -58,6 +59,17 @@ class DeviceTexts:
             tapes=torch.zeros((rows + 1, RING, ARRIVAL_TOKENS), dtype=torch.int32, device=device),
             arrivals=torch.zeros(rows + 1, dtype=torch.int32, device=device),
             openings=torch.zeros(rows + 1, dtype=torch.int32, device=device),
+        )
+
+
+def check_emitted(emitted: Tensor, counts: Tensor) -> None:
+    """Raises ValueError unless tokens of a row, and the counts, lie one behind the other. The kernel reads them so;
+    copying others in each step would be a cost that nobody sees."""
+    lie_together = emitted.shape[1] <= 1 or emitted.stride(1) == 1
+    if not lie_together or not counts.is_contiguous():
+        raise ValueError(
+            f"what was emitted has strides {emitted.stride()}, its counts {counts.stride()}: the last of each has to "
+            "be 1, as contiguous() makes it"
         )
 
 

@@ -42,7 +42,8 @@ class DeviceNgram:
         """A request takes the row, with this text: int[n]. What was there is forgotten. Returns the number of this
         opening, which arrivals name.
 
-        Raises ValueError for a text that is longer than a row."""
+        Raises ValueError for a text that is longer than a row, and for a row that is not there."""
+        self._check_row(row)
         text = torch.from_numpy(np.array(prompt, np.int32))
         width = self.texts.tokens.shape[1]
         if len(text) > width:
@@ -57,12 +58,19 @@ class DeviceNgram:
         return self._opened
 
     def close(self, row: int) -> None:
-        """Nothing is drafted for the row until it is opened again."""
+        """Nothing is drafted for the row until it is opened again; what a step in flight emits for it goes nowhere.
+
+        Raises ValueError for a row that is not there."""
+        self._check_row(row)
         self.texts.lengths[row].zero_()
+        self.texts.openings[row].zero_()
 
     def append(self, emitted: Tensor, counts: Tensor) -> None:
         """What a step emitted: the first `counts[row]` tokens of `emitted[row]`. int[rows, most] and int[rows], on the
-        device. What is beyond a row's width is cut."""
+        device. What is beyond a row's width is cut, and what is for closed rows. The count of a row that was opened
+        after the step began has to be 0: its tokens are those of the request before.
+
+        Raises ValueError for tensors that are transposed or have gaps."""
         if self._graph is None:
             ngram_torch.append(self.texts, emitted, counts)
         else:
@@ -72,8 +80,8 @@ class DeviceNgram:
         """Sends windows of text for the tapes of open rows, each row once; another thread may call this. Each `propose`
         takes what one call posted.
 
-        False, and nothing is done, while four are on their way. Raises ValueError for rows that are not there.
-        """
+        False, and nothing is done, while four are on their way. Raises ValueError for rows that are not there, and what
+        NumPy raises for windows that are no row of int32; then nothing is done, either."""
         return self._mailbox.post(arrivals)
 
     def propose(self) -> tuple[Tensor, Tensor]:
@@ -85,6 +93,11 @@ class DeviceNgram:
         else:
             self._graph.replay()
         return self._drafts.tokens, self._drafts.counts
+
+    def _check_row(self, row: int) -> None:
+        """The texts have one row more, nobody's, and an index from the end would be another request's."""
+        if not 0 <= row < len(self._rows):
+            raise ValueError(f"row {row}: there are those from 0 to {len(self._rows) - 1}")
 
     def _receive(self) -> None:
         with self._mailbox.taken() as delivery:
@@ -111,6 +124,7 @@ class DeviceNgram:
 
         step()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        # Of this thread alone: by default a call of any other, as an engine's allocation, ends it in an error.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             step()
         return graph

@@ -56,18 +56,19 @@ def _common_suffix(one: list[int], other: list[int], most: int) -> int:
 
 
 def on_device(rows: list[Row], width: int, device: torch.device = CPU) -> DeviceTexts:
-    """With garbage wherever nothing is meant to be read."""
+    """With garbage wherever nothing is meant to be read. All rows are open."""
     texts = DeviceTexts.empty(len(rows), width, device)
     for place in (texts.tokens, texts.lengths, texts.tapes):
         place.fill_(GARBAGE)
     for place, row in enumerate(rows):
         texts.tokens[place, : len(row.text)] = torch.tensor(row.text, dtype=torch.int32)
         texts.lengths[place] = len(row.text)
+        texts.openings[place] = place + 1
     mailbox = Mailbox(len(rows), device)
     for number in range(max((len(row.arrivals) for row in rows), default=0)):
         assert mailbox.post(
             [
-                Arrival(place, 0, [np.array(window, np.int32) for window in row.arrivals[number]])
+                Arrival(place, place + 1, [np.array(window, np.int32) for window in row.arrivals[number]])
                 for place, row in enumerate(rows)
                 if number < len(row.arrivals)
             ]

@@ -2,6 +2,7 @@
 
 import random
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from bench.text import trace_documents
 from draftd.client import tape
 from draftd.demo.sample import SAMPLE
-from draftd.kernels import ngram_torch
+from draftd.kernels import ngram_torch, ngram_triton
 from draftd.kernels.delivery import STAGES, Arrival, Mailbox
 from draftd.kernels.keys import MOST_TOKENS
 from draftd.kernels.texts import DeviceTexts, Drafts, Rule
@@ -100,16 +101,33 @@ def test_rows_of_a_batch_are_chosen_by_a_device_index() -> None:
     texts=st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4),
     emitted=st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=4, max_size=4),
     counts=st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    closed=st.sets(st.integers(0, 3)),
 )
-def test_texts_grow_by_what_was_emitted_up_to_their_width(
-    texts: list[list[int]], emitted: list[list[int]], counts: list[int]
+def test_texts_of_open_rows_grow_by_what_was_emitted_up_to_their_width(
+    texts: list[list[int]], emitted: list[list[int]], counts: list[int], closed: set[int]
 ) -> None:
     on_cpu = on_device([Row(text) for text in texts], 12)
+    for place in closed & set(range(len(texts))):
+        on_cpu.openings[place] = 0
     ngram_torch.append(on_cpu, torch.tensor(emitted[: len(texts)]), torch.tensor(counts[: len(texts)]))
     for place, text in enumerate(texts):
-        grown = (text + emitted[place][: counts[place]])[:12]
+        grown = text if place in closed else (text + emitted[place][: counts[place]])[:12]
         assert on_cpu.tokens[place, : on_cpu.lengths[place]].tolist() == grown
         assert (on_cpu.tokens[place, len(grown) :] == GARBAGE).all()
+
+
+def test_what_was_emitted_is_refused_unless_rows_and_counts_lie_together() -> None:
+    """The kernel would read other tokens than are meant."""
+    texts = on_device([Row([]), Row([])], 8)
+    emitted, counts = torch.tensor([[1, 2], [3, 4]]), torch.tensor([2, 2])
+    for append in (ngram_torch.append, ngram_triton.append):  # it refuses before it launches anything
+        for strange in ((emitted.T, counts), (emitted, torch.stack([counts, counts], 1)[:, 0])):
+            with pytest.raises(ValueError, match="strides"):
+                append(texts, *strange)
+    assert texts.lengths[:2].tolist() == [0, 0]
+    ngram_torch.append(texts, torch.stack([emitted, emitted], 1)[:, 0], counts)  # rows may be apart
+    ngram_torch.append(texts, torch.tensor([[5, 6]]).T, torch.tensor([1, 1]))  # so may be single tokens
+    assert texts.tokens[:2, :3].tolist() == [[1, 2, 5], [3, 4, 6]]
 
 
 def test_what_has_no_room_in_an_arrival_is_missing_at_its_front() -> None:
@@ -146,3 +164,27 @@ def test_deliveries_wait_in_order_and_the_host_never_for_them() -> None:
     with mailbox.taken() as delivery:
         assert delivery is None
     assert mailbox.post([Arrival(0, 0, [])])
+
+
+@pytest.mark.parametrize(
+    ("windows", "opening"),
+    [([np.zeros((2, 2), np.int32)], 1), ([np.zeros(2, np.int32)], 2**31), (["text"], 1)],
+    ids=["two dimensions", "opening beyond int32", "no array"],
+)
+def test_a_post_that_cannot_be_written_takes_no_stage(windows: list[Any], opening: int) -> None:
+    mailbox = Mailbox(1, CPU)
+    for _ in range(STAGES):
+        with pytest.raises((ValueError, OverflowError)):
+            mailbox.post([Arrival(0, opening, windows)])
+    with mailbox.taken() as delivery:
+        assert delivery is None
+    for number in range(STAGES):
+        assert mailbox.post([Arrival(0, number, [])])
+
+
+def test_a_step_that_fails_gives_its_stage_back() -> None:
+    mailbox = Mailbox(1, CPU)
+    for number in range(STAGES + 1):
+        assert mailbox.post([Arrival(0, number, [])])
+        with pytest.raises(RuntimeError, match="of the step"), mailbox.taken():
+            raise RuntimeError("of the step")

@@ -41,8 +41,8 @@ def test_the_kernels_compile(latest: bool, capability: int, tmp_path: Path, monk
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     match = {"keys": "*i64"} | OF_TEXTS | dict.fromkeys(("batch", "min_n", "max_n"), "i32")
     follow = {"keys": "*i64", "drafted": "*i32", "counts": "*i32"} | OF_TEXTS | {"most": "i32"}
-    append = {"tokens": "*i32", "stride": "i32", "lengths": "*i32", "emitted": "*i64", "emitted_stride": "i32"}
-    append |= {"counts": "*i32", "width": "i32", "most": "i32"}
+    append = {"tokens": "*i32", "stride": "i32", "lengths": "*i32", "openings": "*i32", "emitted": "*i64"}
+    append |= {"emitted_stride": "i32", "counts": "*i32", "width": "i32", "most": "i32"}
     for kernel, types, constants in (
         (ngram_triton._match, match, SHAPES | {"LATEST": latest, "BATCH": 512, "TILE": 1024}),
         (ngram_triton._follow, follow, SHAPES | {"LATEST": latest, "PAD_WITH_LAST": latest, "MOST": 8}),

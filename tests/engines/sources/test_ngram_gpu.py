@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from draftd.kernels.delivery import STAGES, Arrival
 from draftd.kernels.texts import Rule
@@ -35,7 +36,13 @@ def test_ranks_of_a_group_draft_the_same_whatever_comes_when_at_each(tmp_path: P
         )
         for rank in range(2)
     ]
-    (first, first_expected), (second, second_expected) = (json.loads(rank.communicate()[0]) for rank in ranks)
+    try:
+        said = [json.loads(rank.communicate(timeout=200)[0]) for rank in ranks]  # before pytest gives up
+    finally:  # one that lost the other would wait for it for ever
+        for rank in ranks:
+            with rank:  # reaps it
+                rank.kill()
+    (first, first_expected), (second, second_expected) = said
     assert first == second == first_expected
     assert second_expected != first_expected  # what the second rank would draft from what came to it
 
@@ -68,6 +75,30 @@ def test_nothing_is_drafted_for_a_closed_row() -> None:
     source.open(1, [1, 2, 3, 1, 2])
     source.close(0)
     assert source.propose()[1].tolist() == [0, 5]
+
+
+def test_what_a_step_in_flight_emits_for_a_closed_row_goes_nowhere() -> None:
+    source = DeviceNgram(2, 8, RULE, CPU)
+    emitted, counts = torch.tensor([[1, 2, 1, 2], [1, 2, 1, 2]]), torch.tensor([4, 4])
+    source.open(0, [1, 2])
+    source.open(1, [1, 2])
+    source.close(0)
+    source.append(emitted, counts)
+    assert source.propose()[1].tolist() == [0, 5]
+    source.open(0, [1, 2])
+    source.append(emitted, counts)
+    assert source.propose()[1].tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_a_row_that_is_not_there_is_refused(row: int) -> None:
+    """Row 2 would be nobody's, and -1, too."""
+    source = DeviceNgram(2, 8, RULE, CPU)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        source.open(row, [1, 2])
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        source.close(row)
+    assert not source.texts.lengths.any()
 
 
 def test_a_text_without_room_and_windows_without_a_stage_are_refused() -> None:
