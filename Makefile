@@ -33,8 +33,8 @@ DEMO_ARGS ?=
 PYTEST_ARGS ?=
 # Without servers, loaders of low priority and deadlines: these tests can have every core.
 PURE_TESTS := tests/property tests/scenarios
-# pytest's status when PYTEST_ARGS choose no test of a part.
-NONE_CHOSEN := 5
+# pytest's status where PYTEST_ARGS choose no test of a part: without them there is one, or something is wrong.
+NONE_CHOSEN = $(if $(PYTEST_ARGS),5,0)
 
 .PHONY: help demo test test-cpp test-python engines test-engines lint lint-python lint-cpp lint-imports lint-files types \
 	sanitize sanitize-asan sanitize-tsan package fuzz format proto ci clean

@@ -2,8 +2,8 @@
 
     python -m bench.neighbours [--traces DIR] [--rounds 8] [--seconds 5] [--rate 50] [--svg FILE] [--json FILE]
 
-First one engine of 32 requests steps at that rate, then four of them do. Then 63 requests of one engine step, and
-after that with a 64th whose prompt has 128k tokens, every second another. All other prompts have 8k tokens. The two
+First one engine of 32 requests steps RATE times a second, then four of them do. Then 63 requests of one engine step,
+and after that with a 64th whose prompt has 128k tokens, every second another. All other prompts have 8k tokens. The two
 conditions of a pair take turns, each for some seconds, so that whatever else the machine does hits both; latencies
 count from when a step was due, load generator included (bench/load.py). Ends with status 1 if a target is missed.
 The targets are for 50 steps a second; where one engine's steps already take most of their 20 ms, a lower rate says what

@@ -82,7 +82,8 @@ def _fact_rows() -> list[str]:
     rows = []
     for metric in sorted(REGISTRY.collect(), key=lambda metric: metric.name):
         labels = sorted({label for sample in metric.samples for label in sample.labels})
-        rows.append(_row(f"{metric.name}_total", metric.type, ", ".join(labels), metric.documentation))
+        name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+        rows.append(_row(name, metric.type, ", ".join(labels), metric.documentation))
     return rows
 
 

@@ -66,7 +66,7 @@ def _what_is_no_token(rows: Sequence[Sequence[int]]) -> str:
 
 def prompt_column(tokens: ArrayLike) -> bytes:
     """The same for a long text, which may be an array of any kind."""
-    if isinstance(tokens, list):
+    if isinstance(tokens, list | tuple):
         return token_column(tokens)  # numpy takes ten times as long
     ids = np.asarray(tokens)
     if ids.size == 0:

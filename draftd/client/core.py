@@ -182,7 +182,7 @@ class ClientCore:
             fill_commit(commit, rows, starts, wish.asked_nodes if wish else 0)
             for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
-                mirror.tail_base, mirror.part = NO_TAIL, None  # until the answer brings one
+                mirror.tail_base, mirror.part = NO_TAIL, None  # told_of_no_draft(), by hand: this is the hot path
                 if awaited:
                     mirror.named_from = step
                 else:

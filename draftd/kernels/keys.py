@@ -8,6 +8,5 @@ SEPARATOR = -1  # no token: before each window, and where an arrival is empty
 
 LENGTH_SHIFT = 32
 OWN_SHIFT = 31
-MOST_TOKENS = (
-    2**31 - 1
-)  # of a text: its positions fit below OWN_SHIFT; also what the complement of a place is taken from
+MOST_TOKENS = 2**31 - 1
+"""Of a text: its positions fit below OWN_SHIFT. Also what the complement of a place is taken from."""

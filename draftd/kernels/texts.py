@@ -42,11 +42,11 @@ class DeviceTexts:
     of a row lies in slot `a % ring`, so the oldest slot is the next to be written. There is one row more than requests,
     the last: nobody's, where writes that are meant for none end."""
 
-    tokens: torch.Tensor  # int32[rows + 1, width]
-    lengths: torch.Tensor  # int32[rows + 1]: tokens of each row that count
-    tapes: torch.Tensor  # int32[rows + 1, ring, arrival tokens]
-    arrivals: torch.Tensor  # int32[rows + 1]: how many came; 0: no slot counts
-    openings: torch.Tensor  # int32[rows + 1]: which request has the row, by a number that no other has; 0: none has it
+    tokens: Tensor  # int32[rows + 1, width]
+    lengths: Tensor  # int32[rows + 1]: tokens of each row that count
+    tapes: Tensor  # int32[rows + 1, ring, arrival tokens]
+    arrivals: Tensor  # int32[rows + 1]: how many came; 0: no slot counts
+    openings: Tensor  # int32[rows + 1]: which request has the row, by a number that no other has; 0: none has it
 
     @classmethod
     def empty(cls, rows: int, width: int, device: torch.device) -> Self:
@@ -77,14 +77,14 @@ def check_emitted(emitted: Tensor, counts: Tensor) -> None:
 class Drafts:
     """Buffers that a call fills, whatever they held. What is returned to callers are `tokens` and `counts`."""
 
-    keys: torch.Tensor  # int64[batch]: the best match of each row, see keys.py
-    tokens: torch.Tensor  # int32 or int64[batch, most_tokens]
-    counts: torch.Tensor  # int32[batch]: tokens of each row that are a draft
+    keys: Tensor  # int64[batch]: the best match of each row, see keys.py
+    tokens: Tensor  # int32[batch, most_tokens]
+    counts: Tensor  # int32[batch]: tokens of each row that are a draft
 
     @classmethod
-    def empty(cls, batch: int, rule: Rule, device: torch.device, dtype: torch.dtype = torch.int32) -> Self:
+    def empty(cls, batch: int, rule: Rule, device: torch.device) -> Self:
         return cls(
             keys=torch.empty(batch, dtype=torch.int64, device=device),
-            tokens=torch.empty((batch, rule.most_tokens), dtype=dtype, device=device),
+            tokens=torch.empty((batch, rule.most_tokens), dtype=torch.int32, device=device),
             counts=torch.empty(batch, dtype=torch.int32, device=device),
         )

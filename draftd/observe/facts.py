@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from draftd.observe.words import counted
 
@@ -28,12 +28,14 @@ _SOURCE_NODES = Counter("draftd_source_nodes", "Nodes that draft sources propose
 _SOURCE_SECONDS = Counter(
     "draftd_source_seconds", "Time of the calls that were answered", ["source"], registry=REGISTRY
 )
+_SOURCE_BYTES = Gauge("draftd_source_bytes", "Bytes that draft sources hold", ["source"], registry=REGISTRY)
 # Shown as 0 until it happens.
 for _outcome in ("published", "refused", "failed"):
     _LOADS.labels(_outcome)
 _SOURCE_CALLS.labels("ngram", "answered")
 _SOURCE_NODES.labels("ngram")
 _SOURCE_SECONDS.labels("ngram")
+_SOURCE_BYTES.labels("ngram")
 
 
 def tokenizer_known(tenant: str, model: str, path: Path, fingerprint: str, vocabulary_size: int) -> None:
@@ -168,6 +170,11 @@ def source_called(
     _SOURCE_SECONDS.labels(source).inc(seconds)
     if error is not None:
         _log.warning("draft source %s: %s, its drafts are left out: %s", source, outcome, error, exc_info=error)
+
+
+def source_holds(source: str, size: int) -> None:
+    """Bytes, as of its last call."""
+    _SOURCE_BYTES.labels(source).set(size)
 
 
 def serving(endpoints: dict[str, str]) -> None:

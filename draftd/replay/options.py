@@ -39,6 +39,8 @@ class ReplayOptions:
     source: str | None = None
 
     def __post_init__(self) -> None:
+        if self.preset is not None and self.source is not None:
+            raise ReplayError(f"preset {self.preset} and source {self.source} are both given: one of them drafts")
         if self.budget is not None and self.mean_budget is not None:
             raise ReplayError("give a budget or a mean budget, not both")
         if self.mean_budget is not None and self.min_survival:

@@ -34,8 +34,6 @@ class GuardedSource:
     def __init__(self, name: str, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self.nature = source.nature
-        self.memory = 0
-        """Bytes, as of the source's last call."""
         self._source = source
         self._clock = clock
         self._lane: SourceLane = CallerLane() if source.nature.lane is Lane.NATIVE else OwnThreadLane(name)
@@ -118,7 +116,7 @@ class GuardedSource:
         """On the source's lane, so that a call that ends well after its time still leaves the source with the texts,
         which are not sent again then: a resend of everything would be late once more."""
         answer = require_answer(self._source.propose(batch, budget), self.nature, budget)
-        self.memory = self._source.memory()
+        facts.source_holds(self.name, self._source.memory())
         ends = batch.start + batch.token_end - begins(batch.token_end)
         with self._record:
             for request, end in zip(batch.request.tolist(), ends.tolist(), strict=True):
@@ -129,7 +127,7 @@ class GuardedSource:
     def _observe(self, outcome: Outcome) -> None:
         try:
             self._source.observe(outcome)
-            self.memory = self._source.memory()
+            facts.source_holds(self.name, self._source.memory())
         except KeyboardInterrupt:
             raise  # on the caller's lane the user's
         except BaseException as error:  # noqa: BLE001 - a plug-in may raise anything, and fails alone

@@ -127,12 +127,12 @@ std::size_t NgramText::memory_size() const {
 }
 
 struct NgramTexts::Storage {
-  NgramText& of(std::uint64_t request) { return texts.try_emplace(request, rule).first->second; }
   void require_known(const NgramBatch& batch);
 
   NgramRule rule;
   boost::unordered_flat_map<std::uint64_t, NgramText> texts;  // by request
   boost::unordered_flat_set<std::uint64_t> in_batch;          // kept for its memory
+  std::size_t text_bytes = 0;                                 // of all texts
 };
 
 void NgramTexts::Storage::require_known(const NgramBatch& batch) {
@@ -160,8 +160,11 @@ void NgramTexts::propose(const NgramBatch& batch, NgramChains& chains) {
   chains.node_end.clear();
   chains.tokens.clear();
   for (std::size_t row = 0; row < batch.request.size(); ++row) {
-    NgramText& text = storage_->of(batch.request[row]);
+    const auto [entry, is_new] = storage_->texts.try_emplace(batch.request[row], storage_->rule);
+    NgramText& text = entry->second;
+    if (!is_new) storage_->text_bytes -= text.memory_size();
     text.put(batch.start[row], tokens_of(batch, row));
+    storage_->text_bytes += text.memory_size();
     const std::span<const Token> chain = text.continuation(batch.most[row]);
     chains.tokens.insert(chains.tokens.end(), chain.begin(), chain.end());
     chains.node_end.push_back(static_cast<std::uint32_t>(chains.tokens.size()));
@@ -169,13 +172,16 @@ void NgramTexts::propose(const NgramBatch& batch, NgramChains& chains) {
 }
 
 void NgramTexts::forget(std::span<const std::uint64_t> requests) {
-  for (const std::uint64_t request : requests) storage_->texts.erase(request);
+  for (const std::uint64_t request : requests) {
+    const auto text = storage_->texts.find(request);
+    if (text == storage_->texts.end()) continue;
+    storage_->text_bytes -= text->second.memory_size();
+    storage_->texts.erase(text);
+  }
 }
 
 std::size_t NgramTexts::memory_size() const {
-  std::size_t size = sizeof(Storage) + table_size(storage_->texts);
-  for (const auto& [request, text] : storage_->texts) size += text.memory_size();
-  return size;
+  return sizeof(Storage) + table_size(storage_->texts) + table_size(storage_->in_batch) + storage_->text_bytes;
 }
 
 }  // namespace draftd

@@ -1,8 +1,5 @@
 """The kernels without a GPU: interpreted, in a process of its own, and compiled for one."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +9,7 @@ from triton.compiler import ASTSource
 
 from draftd.kernels import ngram_triton
 from draftd.kernels.texts import ARRIVAL_TOKENS, RING
-
-FOLDER = Path(__file__).parent
-ROOT = FOLDER.parents[2]
+from tests.engines.own_process import run_cases
 
 OF_TEXTS = {"tokens": "*i32", "stride": "i32", "lengths": "*i32", "tapes": "*i32", "arrivals": "*i32", "rows": "*i64"}
 SHAPES = {"RING": RING, "ARRIVAL": ARRIVAL_TOKENS}
@@ -23,16 +18,7 @@ SHAPES = {"RING": RING, "ARRIVAL": ARRIVAL_TOKENS}
 @pytest.mark.timeout(900)  # all cases are this one
 def test_all_cases_in_the_interpreter() -> None:
     """Triton looks at the variable when it is imported, which other engines do here, too."""
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-W", "default", "--disable-warnings", str(FOLDER / "cases_ngram_triton.py")],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    print(run.stdout)
-    assert run.returncode == 0, run.stdout[-10_000:] + run.stderr[-2_000:]
+    run_cases(Path(__file__).with_name("cases_ngram_triton.py"), TRITON_INTERPRET="1")
 
 
 @pytest.mark.parametrize("latest", [True, False])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from draftd.demo.sample import SAMPLE
 from draftd.replay.budgets import FixedBudget
+from draftd.replay.options import ReplayOptions
 from draftd.replay.result import ReplayResult
 from draftd.replay.runner import ReplayError, replay
 from draftd.replay.source_drafter import SourceDrafter, drafter_named
@@ -88,3 +89,8 @@ def test_a_replay_counts_what_vllm_was_measured_at(
         replay(read_trace(SAMPLE / f"{workload}.jsonl.gz"), drafter, FixedBudget(8), result)
     counts = (result.requests, result.steps, result.emitted, result.accepted, result.drafted)
     assert counts == (requests, steps, emitted, accepted, drafted)
+
+
+def test_either_a_preset_drafts_or_a_source() -> None:
+    with pytest.raises(ReplayError, match="preset learned and source ngram are both given"):
+        ReplayOptions(preset="learned", source="ngram")

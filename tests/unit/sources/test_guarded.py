@@ -1,8 +1,7 @@
-"""A source that fails, hangs or answers nonsense costs its own drafts only."""
+"""A source that fails, hangs or answers nonsense when it is asked costs its own drafts only."""
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,15 +9,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from draftd.breaker import FAILURES_TO_OPEN, FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS
+from draftd.breaker import FAILURES_TO_OPEN, FIRST_PROBE_SECONDS
 from draftd.observe.facts import REGISTRY
-from draftd.sources import Batch, GuardedSource, Lane, Outcome, Proposals, Why, guarded, lanes
-from draftd.sources.lanes import MOST_WAITING
+from draftd.sources import Batch, GuardedSource, Lane, Proposals, Why, lanes
 from tests.clock import Clock
 from tests.faults.process import until
+from tests.unit.sources.asking import (
+    AMPLE,
+    SHORT,
+    Hanging,
+    HangsWhileItHears,
+    Panic,
+    ask,
+    batch,
+    calls,
+    ended,
+    until_told,
+)
 from tests.unit.sources.plain import Plain, nature
-
-AMPLE, SHORT = 60.0, 0.01  # seconds
 
 
 class Failing(Plain):
@@ -28,10 +36,6 @@ class Failing(Plain):
         if self.fails:
             raise RuntimeError("out of order")
         return super().propose(batch, budget)
-
-
-class Panic(BaseException):
-    """As those of Rust's bindings are."""
 
 
 class Nonsense(Plain):
@@ -51,64 +55,6 @@ class RaisingOnItsThread(Raising):
     nature = nature(lane=Lane.THREAD)
 
 
-class Hanging(Plain):
-    nature = nature(lane=Lane.THREAD)
-
-    def __init__(self) -> None:
-        self.go_on = threading.Event()
-        self.threads: set[int] = set()
-        self.closed = False
-
-    def propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
-        self.threads.add(threading.get_ident())
-        self.go_on.wait(AMPLE)
-        return super().propose(batch, budget)
-
-    def close(self) -> None:
-        self.go_on.wait(AMPLE)
-        self.closed = True
-
-
-class Watched(Plain):
-    def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
-
-    def observe(self, outcome: Outcome) -> None:
-        self.outcomes.append(outcome)
-
-    def memory(self) -> int:
-        return 100 + len(self.outcomes)
-
-    def heard_ends(self) -> list[int]:
-        return [request for outcome in self.outcomes for request in outcome.ended.tolist()]
-
-
-class Deaf(Watched):
-    kind: type[BaseException] = RuntimeError
-    hears = False
-
-    def observe(self, outcome: Outcome) -> None:
-        if not self.hears:
-            raise self.kind("deaf")
-        super().observe(outcome)
-
-
-class DeafOnItsThread(Deaf):
-    nature = nature(lane=Lane.THREAD)
-
-
-class HangsWhileItHears(Watched):
-    nature = nature(lane=Lane.THREAD)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.go_on = threading.Event()
-
-    def observe(self, outcome: Outcome) -> None:
-        self.go_on.wait(AMPLE)
-        super().observe(outcome)
-
-
 class OvertakenFuture(Future[Any]):
     """Its answer comes just as the time for it is up."""
 
@@ -119,55 +65,6 @@ class OvertakenFuture(Future[Any]):
 
 class Slow(Plain):
     nature = nature(call_micros=2e4)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def hanging() -> Iterator[Hanging]:
-    source = Hanging()
-    yield source
-    source.go_on.set()
-
-
-def batch(*requests: int, start: int = 0, tokens: int = 2) -> Batch:
-    rows = len(requests)
-    ends = np.arange(tokens, (rows + 1) * tokens, tokens, dtype=np.uint32)[:rows]
-    return Batch(
-        np.array(requests, np.uint64), np.full(rows, start, np.uint32), ends, np.zeros(rows * tokens, np.int32)
-    )
-
-
-def ended(*requests: int) -> Outcome:
-    none = np.array([], np.uint16)
-    return Outcome(np.array([], np.uint64), none, none, np.array(requests, np.uint64))
-
-
-def ask(source: GuardedSource, asked: Batch, seconds: float = AMPLE) -> Why:
-    return source.ask(asked, np.full(len(asked.request), 4, np.uint32), seconds)[1]
-
-
-def until_told(source: GuardedSource, clock: Clock, asked: Batch, why: Why) -> None:
-    """Asks until that is what becomes of it, however often the circuit breaker opens meanwhile."""
-
-    def told() -> bool:
-        clock.now += LONGEST_PROBE_SECONDS
-        return ask(source, asked) is why
-
-    until(told)
-
-
-def judged(request: int, *ends: int) -> Outcome:
-    return Outcome(
-        np.array([request], np.uint64), np.array([1], np.uint16), np.array([1], np.uint16), np.array(ends, np.uint64)
-    )
-
-
-def calls(source: str, why: Why) -> float:
-    return REGISTRY.get_sample_value("draftd_source_calls_total", {"source": source, "outcome": why}) or 0.0
 
 
 def test_an_answer_comes_back_as_it_is_and_is_counted(clock: Clock) -> None:
@@ -314,108 +211,3 @@ def test_two_steps_do_not_ask_at_once(clock: Clock, hanging: Hanging) -> None:
     hanging.go_on.set()
     other.join(AMPLE)
     assert first == [Why.ANSWERED]
-
-
-def test_a_source_hears_of_ends_only_where_it_was_shown_the_request(clock: Clock) -> None:
-    watched = Watched()
-    source = GuardedSource("watched", watched, clock)
-    ask(source, batch(1, 2))
-    source.observe(ended(2, 3))
-    source.observe(ended(3))
-    assert [outcome.ended.tolist() for outcome in watched.outcomes] == [[2]]
-    assert source.starts(np.array([1, 2], np.uint64)).tolist() == [2, 0]
-    assert source.memory == 101
-
-
-@pytest.mark.parametrize("deaf", [Deaf, DeafOnItsThread])
-def test_a_source_that_can_not_hear_still_proposes(clock: Clock, deaf: type[Deaf]) -> None:
-    source = GuardedSource(deaf.__name__, deaf(), clock)
-    deaf.kind = Panic
-    ask(source, batch(1))
-    source.observe(ended(1))
-    assert ask(source, batch(2)) is Why.ANSWERED
-    assert calls(deaf.__name__, Why.FAILED) == 1
-
-
-def test_a_source_that_never_hears_is_told_seldom_and_of_every_end_at_last(
-    clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    deaf = Deaf()
-    source = GuardedSource("stubborn", deaf, clock)
-    requests = range(5 * FAILURES_TO_OPEN)
-    for request in requests:
-        assert ask(source, batch(request)) is Why.ANSWERED
-        source.observe(judged(request, request))
-    assert calls("stubborn", Why.FAILED) == len(caplog.records) == FAILURES_TO_OPEN
-    deaf.hears = True
-    clock.now += FIRST_PROBE_SECONDS
-    source.observe(ended())
-    source.observe(judged(99))
-    assert deaf.heard_ends() == list(requests[FAILURES_TO_OPEN:])
-    assert [outcome.request.tolist() for outcome in deaf.outcomes] == [[], [99]]
-
-
-def test_what_waits_for_a_source_that_hangs_is_bounded_and_no_end_is_lost(clock: Clock) -> None:
-    hanging = HangsWhileItHears()
-    source = GuardedSource("swamped", hanging, clock)
-    requests = range(3 * MOST_WAITING)
-    ask(source, batch(*requests))
-    for request in requests:
-        source.observe(judged(request, request))
-    hanging.go_on.set()
-    assert ask(source, batch(999)) is Why.ANSWERED
-    source.observe(ended())
-    assert ask(source, batch(999)) is Why.ANSWERED  # so that it has heard all
-    assert hanging.heard_ends() == list(requests)
-    assert MOST_WAITING <= len(hanging.outcomes) <= MOST_WAITING + 2
-
-
-def test_nothing_is_put_behind_a_call_that_hangs(clock: Clock) -> None:
-    class HangsOnce(HangsWhileItHears):
-        def propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
-            self.go_on.wait(AMPLE)
-            return super().propose(batch, budget)
-
-    hanging = HangsOnce()
-    source = GuardedSource("stuck", hanging, clock)
-    ask(source, batch(1, 2), SHORT)
-    source.observe(judged(1, 1))
-    source.observe(judged(2, 2))
-    hanging.go_on.set()
-    until_told(source, clock, batch(3), Why.ANSWERED)
-    source.observe(judged(3))
-    ask(source, batch(3))
-    assert [(it.request.tolist(), it.ended.tolist()) for it in hanging.outcomes] == [([3], [1, 2])]
-
-
-def test_a_source_that_hangs_keeps_nothing_from_ending(
-    clock: Clock, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(guarded, "CLOSE_SECONDS", SHORT)
-    source = GuardedSource("closing", hanging, clock)
-    source.close()
-    assert calls("closing", Why.FAILED) == 1
-
-
-def test_a_source_that_is_late_is_closed_when_its_call_ends(
-    clock: Clock, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(guarded, "CLOSE_SECONDS", SHORT)
-    source = GuardedSource("parting", hanging, clock)
-    assert ask(source, batch(1), SHORT) is Why.LATE
-    source.close()
-    hanging.go_on.set()
-    until(lambda: hanging.closed)
-
-
-@pytest.mark.parametrize("lane", Lane)
-def test_a_source_that_fails_to_close_fails_alone(clock: Clock, lane: Lane) -> None:
-    class Clinging(Plain):
-        nature = nature(lane=lane)
-
-        def close(self) -> None:
-            raise Panic("no")
-
-    name = f"clinging {lane.value}"
-    GuardedSource(name, Clinging(), clock).close()
-    assert calls(name, Why.FAILED) == 1
