@@ -42,6 +42,7 @@ void bind_catalogue(py::module_& module) {
     source["GROUP_HISTORY"] = number(Source::kGroupHistory);
     source["CORPUS"] = number(Source::kCorpus);
     source["FILL"] = number(Source::kFill);
+    source["DRAFT_SOURCE"] = number(Source::kDraftSource);
     preset["LEARNED"] = number(Preset::kLearned);
     preset["SUFFIX_DECODING"] = number(Preset::kSuffixDecoding);
     preset["NGRAM_BFS"] = number(Preset::kNgramBfs);

@@ -17,7 +17,7 @@ namespace {
 
 // The tails of one step as packed columns, ready for the wire.
 struct Tails {
-  py::bytes base, status, reason, kind, detail, accepted, node_end, tokens, parents, survival, source;
+  py::bytes base, status, reason, kind, detail, allowed, accepted, node_end, tokens, parents, survival, source;
 };
 
 void require_fitting(const StepColumns& step) {
@@ -115,6 +115,12 @@ class PyStepCost {
   StepCost cost_;
 };
 
+Tails packed_tails(const TailColumns& tails) {
+  return {packed(tails.base),   packed(tails.status),  packed(tails.reason),   packed(tails.kind),
+          packed(tails.detail), packed(tails.allowed), packed(tails.accepted), packed(tails.node_end),
+          packed(tails.tokens), packed(tails.parents), packed(tails.survival), packed(tails.source)};
+}
+
 Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColumns& columns, std::uint32_t budget,
            double min_survival, const PyStepCost* cost, std::optional<std::uint32_t> most_nodes) {
   thread_local TailColumns tails;
@@ -127,9 +133,87 @@ Tails step(Engine& engine, std::uint64_t verifier, double now, const PyStepColum
     if (cost != nullptr) step.cost = cost->cost();
     engine.step(verifier, step, now, tails);
   }
-  return {packed(tails.base),    packed(tails.status),   packed(tails.reason),   packed(tails.kind),
-          packed(tails.detail),  packed(tails.accepted), packed(tails.node_end), packed(tails.tokens),
-          packed(tails.parents), packed(tails.survival), packed(tails.source)};
+  return packed_tails(tails);
+}
+
+// The part of an earlier answer that drafting once more starts from.
+TailColumns answered(const Tails& tails, std::size_t rows) {
+  const auto to = [rows](const auto& bytes, auto& into, const char* name) {
+    const auto values = column<typename std::remove_reference_t<decltype(into)>::value_type>(bytes, name);
+    into.assign(values.begin(), values.end());
+    require(std::string_view(name) == "parents" || into.size() == rows, [&] {
+      return "column " + std::string(name) + " has " + std::to_string(into.size()) + " entries for " +
+             std::to_string(rows) + " rows";
+    });
+  };
+  TailColumns columns;
+  to(tails.base, columns.base, "base");
+  to(tails.status, columns.status, "status");
+  to(tails.reason, columns.reason, "reason");
+  to(tails.detail, columns.detail, "detail");
+  to(tails.allowed, columns.allowed, "allowed");
+  to(tails.accepted, columns.accepted, "accepted");
+  to(tails.node_end, columns.node_end, "node_end");
+  to(tails.parents, columns.parents, "parents");
+  return columns;
+}
+
+// Of a draft source: nodes [nodes], cut into rows by node_end. No parents: chains; no survival: none is stated.
+std::vector<DraftedNode> drafted_nodes(std::span<const std::uint32_t> node_end, std::span<const Token> tokens,
+                                       std::span<const std::int16_t> parents, std::span<const float> survival) {
+  require(parents.empty() || parents.size() == tokens.size(), "drafted: columns tokens and parents differ in length");
+  require(survival.empty() || survival.size() == tokens.size(),
+          "drafted: columns tokens and survival differ in length");
+  require_ends(node_end, tokens.size(), "drafted");
+  require_ids(tokens);
+  std::vector<DraftedNode> nodes;
+  nodes.reserve(tokens.size());
+  for (std::size_t row = 0; row < node_end.size(); ++row) {
+    for (std::size_t first = nodes.size(); nodes.size() < node_end[row];) {
+      const std::size_t i = nodes.size();
+      const auto before = static_cast<std::int64_t>(i - first) - 1;
+      const std::int64_t parent = parents.empty() ? before : parents[i];
+      require(parent >= -1 && parent <= before && parent <= INT16_MAX,
+              [&] { return "drafted: node " + std::to_string(i) + " has no parent before it"; });
+      nodes.push_back(
+          {tokens[i], static_cast<std::int16_t>(parent), survival.empty() ? DraftedNode::kUnstated : survival[i]});
+    }
+  }
+  return nodes;
+}
+
+Tails redraft(Engine& engine, std::uint64_t verifier, const PyStepColumns& columns, const Tails& before,
+              const py::bytes& node_end, const py::bytes& tokens, const py::bytes& parents, const py::bytes& survival,
+              std::uint32_t budget, double min_survival, const PyStepCost* cost) {
+  const StepColumns& step = columns.columns();
+  TailColumns tails = answered(before, step.request.size());
+  const auto ends = column<std::uint32_t>(node_end, "drafted");
+  require(ends.size() == step.request.size(), "drafted: not one row for each of the step");
+  const std::vector<DraftedNode> nodes =
+      drafted_nodes(ends, column<Token>(tokens, "tokens"), column<std::int16_t>(parents, "parents"),
+                    column<float>(survival, "survival"));
+  {
+    const py::gil_scoped_release release;
+    engine.redraft(verifier, step.request, step.epoch, {ends, nodes}, budget, min_survival,
+                   cost == nullptr ? std::optional<StepCost>() : cost->cost(), tails);
+  }
+  return packed_tails(tails);
+}
+
+std::pair<py::bytes, py::bytes> texts(Engine& engine, std::uint64_t verifier, const py::bytes& request,
+                                      const py::bytes& epoch, const py::bytes& start) {
+  const auto requests = column<std::uint32_t>(request, "request");
+  const auto epochs = column<std::uint32_t>(epoch, "epoch");
+  const auto starts = column<std::uint32_t>(start, "start");
+  require(requests.size() == epochs.size() && requests.size() == starts.size(),
+          "columns request, epoch and start differ in length");
+  std::vector<std::uint32_t> token_end;
+  std::vector<Token> tokens;
+  {
+    const py::gil_scoped_release release;
+    engine.texts(verifier, requests, epochs, starts, token_end, tokens);
+  }
+  return {packed(token_end), packed(tokens)};
 }
 
 }  // namespace
@@ -141,6 +225,7 @@ void bind_step(py::module_& module, py::class_<Engine>& engine) {
       .def_readonly("reason", &Tails::reason)
       .def_readonly("kind", &Tails::kind)
       .def_readonly("detail", &Tails::detail)
+      .def_readonly("allowed", &Tails::allowed)
       .def_readonly("accepted", &Tails::accepted)
       .def_readonly("node_end", &Tails::node_end)
       .def_readonly("tokens", &Tails::tokens)
@@ -160,6 +245,10 @@ void bind_step(py::module_& module, py::class_<Engine>& engine) {
 
   engine.def("step", &step, py::arg("verifier"), py::arg("now"), py::arg("columns"), py::arg("budget"),
              py::arg("min_survival"), py::arg("cost") = nullptr, py::arg("most_nodes") = std::nullopt);
+  engine.def("redraft", &redraft, py::arg("verifier"), py::arg("columns"), py::arg("tails"), py::arg("node_end"),
+             py::arg("tokens"), py::arg("parents"), py::arg("survival"), py::arg("budget"), py::arg("min_survival"),
+             py::arg("cost") = nullptr);
+  engine.def("texts", &texts, py::arg("verifier"), py::arg("request"), py::arg("epoch"), py::arg("start"));
 }
 
 }  // namespace draftd::bindings

@@ -165,6 +165,9 @@ class Tails:
     def detail(self) -> bytes:
         """u32[n]: with INVALID_TOKEN, the position of the id in the row's tokens."""
     @property
+    def allowed(self) -> bytes:
+        """u16[n]: nodes that the row might have had; 0: `reason` says why none."""
+    @property
     def accepted(self) -> bytes:
         """i16[n]: nodes that the text went through, of the tail that the commit used; -1: it used neither the row's
         last nor the one before. Of the latter those count, too, that the tokens committed in between went through."""
@@ -486,6 +489,27 @@ class Engine:
         """One step; `budget` 0: as many nodes as the rows ask for. With a `cost`, of those as many as let the step emit
         most tokens for each microsecond. With `most_nodes`, of each request, the step is paced: requests
         may rest, and long ones have more. GIL released."""
+    def redraft(
+        self,
+        verifier: int,
+        columns: StepColumns,
+        tails: Tails,
+        node_end: bytes,
+        tokens: bytes,
+        parents: bytes,
+        survival: bytes,
+        budget: int,
+        min_survival: float,
+        cost: StepCost | None = None,
+    ) -> Tails:
+        """Drafts once more for the rows of a step, which was answered with `tails`, from what a draft source has, too:
+        of each row the nodes before node_end (u32[n]), tokens (i32) with the parents before them (i16, -1 is the root;
+        empty: each row is a chain) and survivals (f32; empty: the source states none). A row whose text is no longer
+        what it was gets NEED_SYNC. GIL released. ValueError names the column that does not fit."""
+    def texts(self, verifier: int, request: bytes, epoch: bytes, start: bytes) -> tuple[bytes, bytes]:
+        """The text of each request (u32[n]) from start (u32[n]) on, as far as it counts: where each row ends (u32[n]),
+        and the tokens (i32). A request that is not open, or of another epoch, or ends before, has none. GIL
+        released."""
     def explain(
         self,
         *,

@@ -31,8 +31,12 @@ MOST = 20
 FOLLOWERS = 8
 """Of a context, the likeliest."""
 
+MOST_DRAFTED = 8
+"""Of a draft source: there is to be room for others."""
+
 PAIRS = cells.LEVELS
 CONSTANT = BLEND + 1
+DRAFTED = CONSTANT + 1
 """Inputs of the model, behind those of the contexts."""
 
 
@@ -74,8 +78,17 @@ class Candidates:
         self._unknown[CONSTANT] = cells.CONSTANT
 
     def sources(self) -> list[int]:
-        """Of each candidate the code of the source that knew it first, the longest context's."""
+        """Of each candidate the code of the source that knew it first: the longest context's, if one has it."""
         return [known.source for known in self._known.values()]
+
+    def add_drafted(self, children: Sequence[tuple[int, int]], depth: int) -> None:
+        """Before all others: tokens that a draft source has as nodes of that depth, and what it claims of each."""
+        self._say_of_others(DRAFTED, cells.undrafted(depth))
+        for token, claim in children[:MOST_DRAFTED]:
+            known = self._known.setdefault(
+                token, _Known(Source.DRAFT_SOURCE, Proposer.DRAFT_SOURCE, self._unknown.copy())
+            )
+            known.cells[DRAFTED] = cells.drafted(claim, depth)
 
     def add_context(self, context: Context) -> None:
         """The longest first."""
@@ -85,7 +98,7 @@ class Candidates:
         weight = self.unclaimed * confidence / total
         self.unclaimed *= 1.0 - confidence
 
-        here, known_before = len(self._contexts), set(self._known)
+        here = len(self._contexts)
         classes = cells.context(context.origin, int(length), context.total)
         self._contexts.append(classes)
         self._say_of_others(here, cells.missed(classes, context.distinct))
@@ -93,15 +106,16 @@ class Candidates:
             known = self._find(follower.token, context.source, Proposer.CONTEXT)
             if known is None:
                 continue  # the next may be known already
-            if follower.token not in known_before:
-                known.first = here
+            fresh = known.knowing == 0  # to contexts
+            if fresh:
+                known.source, known.proposer, known.first = context.source, Proposer.CONTEXT, here
             known.knowing += 1
             known.claim += weight * follower.count
             if here == 0:
                 known.standing = Standing.LIKELIEST if rank == 0 else Standing.PRESENT
                 role = Role.AT_LONGEST
             else:
-                role = Role.KNOWN if follower.token in known_before else Role.NEW
+                role = Role.NEW if fresh else Role.KNOWN
             share = cells.share_class(follower.count, context.total)
             latest = follower.token == context.latest
             known.cells[here] = cells.known(classes, share, latest, follower.recency, role)

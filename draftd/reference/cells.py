@@ -27,6 +27,7 @@ class Proposer(IntEnum):
     CONTEXT = 0
     PAIRS = 1
     FREQUENT = 2
+    DRAFT_SOURCE = 3
 
 
 class Role(IntEnum):
@@ -54,6 +55,7 @@ class Standing(IntEnum):
 MOST_TOKENS = [0, 1, 2, 3, 4, 6, 9, 15, 31]  # of a context, by class of its length; above: one more class
 MOST_OCCURRENCES = [1, 2, 4, 8, 32]
 MOST_DIFFERENT = [1, 2, 4, 16]
+MOST_DEPTH = [1, 2, 3, 5, 8]  # of a draft source's node
 LEAST_SHARES = [(1, 10), (1, 4), (1, 2), (7, 10), (9, 10), (1, 1)]  # of the second class and those above
 
 LEVELS = 3
@@ -62,11 +64,14 @@ LEVELS = 3
 PAIR_PLACES = 6
 PAIR_WEIGHTS = 6
 RANKS = 24
+PLACES = 3
+"""Among its siblings, of a draft source's node that states nothing: first, second, later."""
 
 CONTEXTS = (len(Origin), len(MOST_TOKENS) + 1, len(MOST_OCCURRENCES) + 1)
 PER_CONTEXT = (len(LEAST_SHARES) + 1, 2, len(Recency), len(Role))
 SPREADS = (len(MOST_DIFFERENT) + 1,)
 PER_PAIR = (PAIR_PLACES, len(LEAST_SHARES) + 1, PAIR_WEIGHTS)
+PER_DRAFTED = (len(LEAST_SHARES) + 1 + PLACES, len(MOST_DEPTH) + 1)
 
 # Cells 0 and 1 don't count: no evidence, and a constant.
 NOTHING = 0
@@ -76,7 +81,9 @@ MISSED = KNOWN + math.prod(CONTEXTS + PER_CONTEXT)
 PAIRED = MISSED + math.prod(CONTEXTS + SPREADS)
 PER_PAIRS = math.prod(PER_PAIR) + PAIR_PLACES + 1
 FREQUENT = PAIRED + 2 * PER_PAIRS
-COUNT = FREQUENT + RANKS
+DRAFTED = FREQUENT + RANKS
+UNDRAFTED = DRAFTED + math.prod(PER_DRAFTED)
+COUNT = UNDRAFTED + PER_DRAFTED[1]
 
 AGREEMENTS = (LEVELS, LEVELS + 1, LEVELS + 1)
 STANDINGS = (CONTEXTS[1], CONTEXTS[0], len(Standing))
@@ -127,6 +134,26 @@ def not_paired(slot: int, followers: int) -> int:
 
 def frequent(rank: int) -> int:
     return FREQUENT + rank
+
+
+def stated(probability: np.float32) -> int:
+    """What a draft source says of a node: its probability, given the parent's."""
+    return weight_share_class(probability)
+
+
+def unstated(before: int) -> int:
+    """It states none; so many siblings come first."""
+    return len(LEAST_SHARES) + 1 + min(before, PLACES - 1)
+
+
+def drafted(claim: int, depth: int) -> int:
+    """A draft source has the candidate, as a node of that depth, and says that of it."""
+    return DRAFTED + number((claim, bisect_left(MOST_DEPTH, depth)), PER_DRAFTED)
+
+
+def undrafted(depth: int) -> int:
+    """A draft source has others."""
+    return UNDRAFTED + bisect_left(MOST_DEPTH, depth)
 
 
 def agreement(first: int, knowing: int, contexts: int) -> int:

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from draftd.reference.draft import Tree
+from draftd.reference.draft import DraftedNode, Tree
 from draftd.reference.events import Commit, Reason, Status, TailKind
 
 
@@ -51,6 +51,7 @@ class TailRow:
     base: int = 0
     kind: TailKind = TailKind.TREE
     detail: int = 0
+    allowed: int = 0
     accepted: int = -1
     tree: Tree = field(default_factory=Tree)
 
@@ -64,6 +65,7 @@ class Tails:
     reason: bytes
     kind: bytes
     detail: bytes
+    allowed: bytes
     accepted: bytes
     node_end: bytes
     tokens: bytes
@@ -80,6 +82,7 @@ def pack_tails(rows: Sequence[TailRow]) -> Tails:
         reason=_packed("u1", [row.reason for row in rows]),
         kind=_packed("u1", [row.kind for row in rows]),
         detail=_packed("<u4", [row.detail for row in rows]),
+        allowed=_packed("<u2", [row.allowed for row in rows]),
         accepted=_packed("<i2", [row.accepted for row in rows]),
         node_end=_packed("<u4", list(accumulate(len(tree.tokens) for tree in trees))),
         tokens=_packed("<i4", [token for tree in trees for token in tree.tokens]),
@@ -87,6 +90,34 @@ def pack_tails(rows: Sequence[TailRow]) -> Tails:
         survival=_packed("<f4", [survival for tree in trees for survival in tree.survival]),
         source=_packed("u1", [source for tree in trees for source in tree.source]),
     )
+
+
+def unpack_tails(tails: Tails) -> list[TailRow]:
+    """Of their trees the parents alone."""
+    rows = zip(
+        map(Status, unpacked("u1", tails.status)),
+        map(Reason, unpacked("u1", tails.reason)),
+        unpacked("<u4", tails.base),
+        map(TailKind, unpacked("u1", tails.kind)),
+        unpacked("<u4", tails.detail),
+        unpacked("<u2", tails.allowed),
+        unpacked("<i2", tails.accepted),
+        (Tree(parents=list(parents)) for parents in _ragged("<i2", tails.parents, tails.node_end)),
+        strict=True,
+    )
+    return [TailRow(*row) for row in rows]
+
+
+def unpack_drafted(node_end: bytes, tokens: bytes, parents: bytes, survival: bytes) -> list[list[DraftedNode]]:
+    """What a draft source has for each row; without parents they are chains, without survival none is stated."""
+    drafts = []
+    for first, end in pairwise([0, *unpacked("<u4", node_end)]):
+        of_row = range(first, end)
+        above = unpacked("<i2", parents)[first:end] if parents else range(-1, end - first - 1)
+        stated = np.frombuffer(survival, "<f4")[first:end] if survival else [None] * len(of_row)
+        rows = zip(unpacked("<i4", tokens)[first:end], above, stated, strict=True)
+        drafts.append([DraftedNode(*node) for node in rows])
+    return drafts
 
 
 def _packed(kind: str, values: Sequence[float]) -> bytes:

@@ -13,7 +13,9 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from draftd.reference import presets
+import numpy as np
+
+from draftd.reference import cells, presets
 from draftd.reference.best_count import LEAST_SURVIVAL, StepCost, best_count
 from draftd.reference.candidates import Candidates, Counted
 from draftd.reference.events import Reason, Source
@@ -30,6 +32,15 @@ LIKELIEST_SHARE = 0.25
 more evidence is looked at."""
 
 
+@dataclass(frozen=True, slots=True)
+class DraftedNode:
+    """A node that a draft source proposes."""
+
+    token: int
+    parent: int  # in its tree, before this one; -1: the root
+    survival: np.float32 | None  # as the source states it, no higher than the parent's
+
+
 @dataclass(frozen=True)
 class Wish:
     """What one request of a batch wants."""
@@ -41,6 +52,7 @@ class Wish:
     fill: Counted | None = None
     own_pairs: RecentPairs = field(default_factory=RecentPairs)
     history_pairs: Sequence[tuple[int, RecentPairs]] = ()  # the first that knows a token speaks for all
+    drafted: Sequence["DraftedNode"] = ()  # by a draft source; of Preset.LEARNED
     model: Model = field(default_factory=Model)  # of Preset.LEARNED
     stop_ids: Sequence[int] = ()
     vocabulary: int = 2**31 - 1
@@ -155,8 +167,23 @@ class Growth:
         room = len(tree.tokens) < wish.max_nodes and len(tree.path(node)) < wish.policy.max_depth
         return room and last not in wish.stop_ids
 
+    def _add_drafted(self, path: list[int], candidates: Candidates) -> None:
+        """What the draft source has below the node, if it has anything there."""
+        here, above = -1, np.float32(1)
+        for token in path:
+            children = (place for place, it in enumerate(self.wish.drafted) if (it.parent, it.token) == (here, token))
+            here = next(children, -2)
+            if here < 0:
+                return
+            above = self.wish.drafted[here].survival or np.float32(0)
+        below = [it for it in self.wish.drafted if it.parent == here]
+        claims = [_claim(it, before, above) for before, it in enumerate(below)]
+        if below:
+            candidates.add_drafted([(it.token, claim) for it, claim in zip(below, claims, strict=True)], len(path) + 1)
+
     def _gather(self, path: list[int], raw: float, candidates: Candidates) -> None:
         wish, least = self.wish, self._least()
+        self._add_drafted(path, candidates)
 
         def still_open() -> bool:
             """Whether what the contexts leave could still become a node of the tree."""
@@ -214,6 +241,13 @@ class Growth:
             if self._best < self.min_survival:
                 self.cut_by_threshold = True
                 self._heap.clear()
+
+
+def _claim(node: DraftedNode, before: int, above: np.float32) -> int:
+    """`before`: siblings that come first; `above`: what the source states of the parent."""
+    if node.survival is None:
+        return cells.unstated(before)
+    return cells.stated(node.survival / above if above > 0 else np.float32(0))
 
 
 @dataclass(frozen=True)

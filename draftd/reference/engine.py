@@ -9,8 +9,8 @@ from typing import Any
 
 from draftd.reference import tapes
 from draftd.reference.best_count import StepCost
-from draftd.reference.columns import StepColumns, TailRow, Tails, pack_tails, unpacked
-from draftd.reference.draft import Growth, Wish, draft
+from draftd.reference.columns import StepColumns, TailRow, Tails, unpacked
+from draftd.reference.drafting import Drafting
 from draftd.reference.events import (
     ANY_VOCABULARY,
     Close,
@@ -20,30 +20,24 @@ from draftd.reference.events import (
     CountStaleTail,
     CountStep,
     CutIndex,
-    Delivered,
     Effect,
     GrowIndex,
     Open,
     Options,
-    Reason,
     Share,
     ShareText,
-    Source,
     Status,
-    Tail,
-    TailKind,
     Teach,
 )
-from draftd.reference.figures import Figures
 from draftd.reference.flight import Key
 from draftd.reference.history import History
 from draftd.reference.index import Index
-from draftd.reference.indexing import Entry, Indexing
+from draftd.reference.indexing import Entry
 from draftd.reference.model import Model
 from draftd.reference.policy import Policy
 from draftd.reference.rest import PaceRules
 from draftd.reference.segment import Segment, SegmentSet
-from draftd.reference.session import State, Transition, allowed_nodes, apply, paced_nodes
+from draftd.reference.session import State, Transition, apply
 from draftd.reference.texts import Namespace, ShareJob
 
 __all__ = ["Engine", "Index", "Model", "Policy", "Segment", "StepColumns", "StepCost"]
@@ -54,7 +48,7 @@ BYTES_PER_TOKEN = 64
 MOST_CORPORA = 14
 
 
-class Engine(Indexing):
+class Engine(Drafting):
     """draftd/native/_core.pyi says what each call means."""
 
     def __init__(
@@ -72,15 +66,11 @@ class Engine(Indexing):
         if indexing_thread:
             raise ValueError("the reference engine has no indexing thread: drive index_slice")
         del history_limit  # bytes are not modelled
-        super().__init__(in_flight=in_flight)
+        super().__init__(in_flight, max_nodes, priors or Model(), PaceRules(**pace))
         self._session_ttl = session_ttl
         self._memory_limit = memory_limit
-        self._max_nodes = max_nodes
         self._last_seen: dict[int, float] = {}
-        self._figures = Figures()
         self._learning = learning
-        self._start = priors or Model()
-        self._pace = PaceRules(**pace)
 
     def create_namespace(self) -> int:
         self._namespaces.append(Namespace())
@@ -207,15 +197,12 @@ class Engine(Indexing):
             for key, transition in zip(keys, transitions, strict=True)
         ]
         asked = [min(nodes, self._max_nodes) for nodes in unpacked("<u2", columns.max_nodes)]
-        wishes = [self._wish(entry, nodes, most_nodes) for entry, nodes in zip(entries, asked, strict=True)]
-        wanted = sum(wish.max_nodes for wish, _ in wishes)
-        drafts = draft([wish for wish, _ in wishes], budget or wanted, min_survival, cost, len(keys))
-        reasons = [
-            growth.empty_because(drafts.left_out) if reason is Reason.NOT_EMPTY and not growth.tree.tokens else reason
-            for (_, reason), growth in zip(wishes, drafts.growths, strict=True)
+        allowed = [self._allowed(entry, nodes, most_nodes) for entry, nodes in zip(entries, asked, strict=True)]
+        answers = [
+            TailRow(transition.status, reason, detail=transition.detail, allowed=nodes, accepted=transition.accepted)
+            for transition, (nodes, reason) in zip(transitions, allowed, strict=True)
         ]
-        answers = zip(entries, transitions, reasons, drafts.growths, strict=True)
-        return pack_tails([self._deliver(*answer) for answer in answers])
+        return self._draft(entries, answers, [()] * len(answers), budget, min_survival, cost)
 
     def tapes(
         self, verifier: int, request: bytes, epoch: bytes, windows: int, news: int
@@ -254,44 +241,6 @@ class Engine(Indexing):
             self._carry_out(transition.effects, entry)
             self._index_inline(entry)
         return transition
-
-    def _wish(self, entry: Entry | None, asked: int, most_nodes: int | None) -> tuple[Wish, Reason]:
-        if entry is None:
-            return Wish(text=()), Reason.REFUSED
-        if most_nodes is not None:
-            entry.session, nodes, reason = paced_nodes(entry.session, asked, most_nodes, self._pace)
-        else:
-            nodes, reason = allowed_nodes(entry.session, asked)
-        session, options = entry.session, entry.session.options
-        wish = Wish(
-            text=session.text,
-            prompt=session.prompt_length,
-            live=[(Source.OWN_TEXT, entry.own.index), *entry.namespace.live(options, entry.reads)],
-            sealed=entry.namespace.sealed(options),
-            fill=None if options.hide_history else entry.namespace.history.largest_part(),
-            own_pairs=entry.own.pairs,
-            history_pairs=entry.namespace.pairs(options),
-            model=entry.namespace.learned or self._start,
-            stop_ids=tuple(options.stop_ids),
-            vocabulary=options.vocabulary,
-            max_nodes=nodes,
-            chain=options.chain,
-            policy=options.policy,
-        )
-        return wish, reason
-
-    def _deliver(self, entry: Entry | None, transition: Transition, reason: Reason, growth: Growth) -> TailRow:
-        tree = growth.tree
-        self._figures.count_tail(tree.parents, reason)
-        if entry is None:
-            return TailRow(transition.status, reason, detail=transition.detail)
-        base = len(entry.session.tokens)
-        tail = Tail(base, tuple(tree.tokens), tuple(tree.parents), growth.lesson)
-        delivered = apply(entry.session, Delivered(tail))
-        if delivered.session:
-            entry.session = delivered.session
-        kind = TailKind.CHAIN if entry.session.options.chain else TailKind.TREE
-        return TailRow(transition.status, reason, base, kind, accepted=transition.accepted, tree=tree)
 
     def _carry_out(self, effects: tuple[Effect, ...], entry: Entry | None) -> None:
         for effect in effects:

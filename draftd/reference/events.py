@@ -56,6 +56,7 @@ class Source(IntEnum):
     GROUP_HISTORY = 2
     CORPUS = 3
     FILL = 4
+    DRAFT_SOURCE = 5
 
 
 class Share(IntEnum):

@@ -52,15 +52,16 @@ class Figures:
     empty_tails: list[int] = field(default_factory=list)
     row_errors: list[int] = field(default_factory=list)
 
-    def count_tail(self, parents: list[int], reason: Reason) -> None:
+    def count_tail(self, parents: list[int], reason: Reason, times: int = 1) -> None:
+        """`times` -1: it was not delivered after all."""
         if not parents:
-            count(self.empty_tails, reason)
+            count(self.empty_tails, reason, times)
             return
-        self.delivered_tails += 1
+        self.delivered_tails += times
         depths: list[int] = []
         for parent in parents:
             depths.append(0 if parent < 0 else depths[parent] + 1)
-            count(self.delivered, depths[-1])
+            count(self.delivered, depths[-1], times)
 
     def count_status(self, status: Status) -> None:
         if status is not Status.OK:

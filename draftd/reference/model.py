@@ -2,10 +2,10 @@
 
 Cells count, for each kind of evidence, how often it was right; the logit of that is what such evidence says. A
 candidate has eight inputs: what the three longest contexts say of it, the request's pairs, the history's pairs, the
-logit of the blend, a constant or the rank among frequent tokens, and nothing. Mixed with learned weights they give its
-logit (online logistic mixing: Mattern 2013, "Linear and geometric mixtures"). The weights are the sum of two sets:
-one by how many contexts know the candidate, one by how it stands at the longest. Last, the survival of a node, the
-product of its path's probabilities, is corrected by what became of nodes that were drafted with it.
+logit of the blend, a constant or the rank among frequent tokens, and what a draft source says. Mixed with learned
+weights they give its logit (online logistic mixing: Mattern 2013, "Linear and geometric mixtures"). The weights are the
+sum of two sets: one by how many contexts know the candidate, one by how it stands at the longest. Last, the survival of
+a node, the product of its path's probabilities, is corrected by what became of nodes that were drafted with it.
 
 Singles where the C++ has them, in the order of its operations, for the same bits.
 """
@@ -74,7 +74,7 @@ class Model:
     def __init__(self) -> None:
         self.hits, self.trials = start_by_hand()
         self.agreement = start_of_weights()
-        self.standing = np.zeros((len(cells.Proposer) * cells.PER_PROPOSER, INPUTS), np.float32)
+        self.standing = start_of_standings()
         self.correction = np.zeros(KNOTS, np.float32)
         self.lessons = 0
 
@@ -189,14 +189,26 @@ def start_by_hand() -> tuple[Floats, Floats]:
         0.3 * np.array(shares, np.float32)[:, np.newaxis], cells.PER_PAIR
     ).ravel()
     probability[cells.PAIRED : cells.FREQUENT] = np.tile(of_pairs, 2)
-    probability[cells.FREQUENT :] = 0.01
+    probability[cells.FREQUENT : cells.DRAFTED] = 0.01
+    claimed = np.array([*shares, 0.6, 0.2, 0.1], np.float32)[:, np.newaxis]
+    probability[cells.DRAFTED : cells.UNDRAFTED] = np.broadcast_to(
+        np.float32(0.95) * claimed, cells.PER_DRAFTED
+    ).ravel()
+    probability[cells.UNDRAFTED :] = 0.05
     trials = np.full(cells.COUNT, 2, np.float32)
     return probability * trials, trials
 
 
 def start_of_weights() -> Floats:
     """Most weight on the longest context that has the candidate."""
-    weights = np.full((*cells.AGREEMENTS, INPUTS), [0.05, 0.05, 0.05, 0.15, 0.15, 0.5, 0, 0], np.float32)
+    weights = np.full((*cells.AGREEMENTS, INPUTS), [0.05, 0.05, 0.05, 0.15, 0.15, 0.5, 0, 0.5], np.float32)
     for longest in range(cells.LEVELS):
         weights[longest, ..., longest] = 0.45
+    return weights.reshape(-1, INPUTS)
+
+
+def start_of_standings() -> Floats:
+    """What only a draft source has is believed as the source is; that indexes lack it says little."""
+    weights = np.zeros((len(cells.Proposer), cells.PER_PROPOSER, INPUTS), np.float32)
+    weights[cells.Proposer.DRAFT_SOURCE] = [-0.3, -0.05, -0.05, -0.15, -0.15, -0.5, 0, 0.5]
     return weights.reshape(-1, INPUTS)

@@ -82,3 +82,4 @@ class Source(enum.IntEnum):
     GROUP_HISTORY = 2
     CORPUS = 3
     FILL = 4
+    DRAFT_SOURCE = 5

@@ -38,6 +38,7 @@ enum class Source : std::uint8_t {
   kGroupHistory = 2,
   kCorpus = 3,
   kFill = 4,
+  kDraftSource = 5,
 };
 
 }  // namespace draftd

@@ -58,6 +58,15 @@ struct DraftPolicy {
   double min_token_prob = 0.1;   // nodes below are not drafted
 };
 
+// A node that a draft source proposes.
+struct DraftedNode {
+  static constexpr float kUnstated = -1.0F;
+
+  Token token;
+  std::int16_t parent;  // index in its tree, before this one; -1: the root
+  float survival;       // as the source states it, no higher than the parent's; or kUnstated
+};
+
 // What one request of a batch wants.
 struct DraftWish {
   std::span<const Token> text;  // the request's; its last kMaxMatch tokens are enough
@@ -67,6 +76,7 @@ struct DraftWish {
   Fill fill;
   const RecentPairs* own_pairs = nullptr;
   std::span<const PairsSource> history_pairs;  // the first that knows a token speaks for all
+  std::span<const DraftedNode> drafted;        // by a draft source; of Preset::kLearned
   const Model* model = nullptr;                // of Preset::kLearned
   std::span<const Token> stop_ids;             // drafted, but nothing below them
   Token vocabulary = INT32_MAX;                // ids from here on are not drafted
@@ -78,7 +88,7 @@ struct DraftWish {
 struct DraftNode {
   Token token;
   std::int16_t parent;  // index in its tree; -1: the root
-  Source source;        // of the longest context that proposed it
+  Source source;        // of the longest context that proposed it, if one did
   float survival;       // probability that it and all its ancestors are accepted
 };
 

@@ -65,12 +65,19 @@ struct StepColumns {
   std::optional<StepCost> cost = std::nullopt;
 };
 
+// What a draft source proposes for the rows of a step, as columns.
+struct DraftedColumns {
+  std::span<const std::uint32_t> node_end;  // by row
+  std::span<const DraftedNode> nodes;
+};
+
 struct TailColumns {
   std::vector<std::uint32_t> base;
   std::vector<std::uint8_t> status;
   std::vector<std::uint8_t> reason;
   std::vector<std::uint8_t> kind;
   std::vector<std::uint32_t> detail;   // position of an invalid id in the row's tokens
+  std::vector<std::uint16_t> allowed;  // nodes that the row might have had
   std::vector<std::int16_t> accepted;  // nodes that the text went through, of the tail used; -1: of none that is known
   std::vector<std::uint32_t> node_end;
   std::vector<Token> tokens;
@@ -149,6 +156,15 @@ class Engine {
   Status close(std::uint64_t verifier, std::uint32_t request, std::uint32_t epoch, double now, std::int64_t time);
   // One step of one verifier. The columns have been checked to fit together.
   void step(std::uint64_t verifier, const StepColumns& step, double now, TailColumns& tails);
+  // Drafts once more for the rows of a step that was just answered, from what a draft source has, too: `tails` is
+  // that answer, and becomes the new one. A row whose text is no longer what it was is refused, and has to be opened
+  // anew.
+  void redraft(std::uint64_t verifier, std::span<const std::uint32_t> request, std::span<const std::uint32_t> epoch,
+               const DraftedColumns& drafted, std::uint32_t budget, double min_survival,
+               const std::optional<StepCost>& cost, TailColumns& tails);
+  // The text of each request from `start` on, row by row; of one that is not there, or ends before, nothing.
+  void texts(std::uint64_t verifier, std::span<const std::uint32_t> request, std::span<const std::uint32_t> epoch,
+             std::span<const std::uint32_t> start, std::vector<std::uint32_t>& token_end, std::vector<Token>& tokens);
   // At most `windows` windows of text around the best matches of each request's
   // text in what it may read, its own text left out; and, for all requests of
   // the verifier, what was taken away since `news`.

@@ -23,7 +23,7 @@ namespace draftd {
 // One possible continuation of a node, as the model sees it.
 struct Candidate {
   // Three contexts, the pairs of the request and of the history, the blend, the
-  // rank among frequent tokens or a constant, and one that is always 0.
+  // rank among frequent tokens or a constant, and what a draft source says.
   static constexpr std::size_t kInputs = 8;
   static constexpr std::size_t kBlend = 5;
 

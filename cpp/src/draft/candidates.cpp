@@ -8,7 +8,8 @@ namespace {
 // Inputs of the model, after those of the contexts.
 constexpr std::size_t kPairs = Candidates::kLevels;
 constexpr std::size_t kConstant = Candidate::kBlend + 1;
-static_assert(kPairs + 2 == Candidate::kBlend);
+constexpr std::size_t kDrafted = kConstant + 1;
+static_assert(kPairs + 2 == Candidate::kBlend && kDrafted + 1 == Candidate::kInputs);
 static_assert(cells::kRanks >= Index::kFrequentTokens);
 
 std::uint64_t remainder_bit(Token token) { return std::uint64_t{1} << (static_cast<std::uint32_t>(token) % 64); }
@@ -50,6 +51,14 @@ void Candidates::default_cell(std::size_t input, std::uint32_t cell) {
   for (std::uint32_t i = 0; i < size_; ++i) described_[i].cells[input] = defaults_[input];
 }
 
+void Candidates::add_drafted(std::span<const DraftedChild> children, std::uint32_t depth) {
+  default_cell(kDrafted, cells::undrafted(depth));
+  for (const DraftedChild& child : children) {
+    const std::uint32_t at = place(child.token, Source::kDraftSource, cells::Proposer::kDraftSource);
+    described_[at].cells[kDrafted] = static_cast<std::uint16_t>(cells::drafted(child.claim, depth));
+  }
+}
+
 // The blend is prediction by partial matching, method C (Moffat 1990). A context
 // of length L whose followers were counted `total` times, `distinct` different
 // ones, is trusted with
@@ -67,15 +76,18 @@ void Candidates::add(const Level& level) {
   const auto length = static_cast<std::uint32_t>(level.length);
   const std::uint32_t number = cells::context(level.origin, length, level.total);
   const std::uint32_t here = levels_++;
-  const std::uint32_t known = size_;  // to longer contexts
   if (here == 0) longest_ = cells::longest(length, level.origin);
   default_cell(here, cells::missed(number, level.distinct));
   for (std::uint32_t rank = 0; rank < level.ranked; ++rank) {
     const Level::Follower& follower = level.followers[rank];
     const std::uint32_t at = place(follower.token, level.source, cells::Proposer::kContext);
-    if (at == kMost) continue;  // the next may be known already
-    const bool fresh = at >= known;
-    if (fresh) standings_[at].first = static_cast<std::uint8_t>(here);
+    if (at == kMost) continue;                       // the next may be known already
+    const bool fresh = standings_[at].knowing == 0;  // to contexts
+    if (fresh) {
+      sources_[at] = level.source;
+      standings_[at].proposer = cells::Proposer::kContext;
+      standings_[at].first = static_cast<std::uint8_t>(here);
+    }
     if (here == 0) standings_[at].state = rank == 0 ? 2 : 1;
     ++standings_[at].knowing;
     claims_[at] += weight * follower.count;

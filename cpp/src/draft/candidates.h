@@ -13,6 +13,12 @@
 
 namespace draftd {
 
+// A continuation that a draft source has, and what it says of it: a class of the model's cells.
+struct DraftedChild {
+  Token token;
+  std::uint32_t claim;
+};
+
 class Candidates {
  public:
   Candidates();
@@ -21,10 +27,14 @@ class Candidates {
   static constexpr std::size_t kLevels = cells::kLevels;
   // Later ones are left out. Without this there are 15 % more, for 0.01 % of emitted tokens.
   static constexpr std::uint32_t kMost = Model::kMostCandidates;
+  // Of a draft source: there is to be room for others.
+  static constexpr std::uint32_t kMostDrafted = 8;
 
   // What the contexts leave to tokens that they don't know, as prediction by
   // partial matching has it.
   double unclaimed() const { return unclaimed_; }
+  // Before all others: what a draft source has there, at most kMostDrafted, below so many nodes of its own.
+  void add_drafted(std::span<const DraftedChild> children, std::uint32_t depth);
   // At most kLevels times, longest first.
   void add(const Level& level);
   // Slot 0: what followed the node's token in the request, 1: in the history.
@@ -35,7 +45,7 @@ class Candidates {
 
   // As the model sees them, in the order first seen.
   std::span<const Candidate> described();
-  Source source(std::size_t i) const { return sources_[i]; }  // the longest context's that has it
+  Source source(std::size_t i) const { return sources_[i]; }  // the longest context's that has it, if one has
 
  private:
   // Who knows a candidate.

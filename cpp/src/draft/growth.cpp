@@ -13,6 +13,18 @@ constexpr double kMostCertain = 0.999;
 // the work, and, since short contexts mostly blur, hardly fewer emitted tokens.
 constexpr double kLikeliestShare = 0.25;
 
+// Where a node is in a draft source's tree.
+constexpr std::int16_t kAtRoot = -1;
+constexpr std::int16_t kNotThere = -2;
+
+std::int16_t child_of(std::span<const DraftedNode> drafted, std::int16_t parent, Token token) {
+  if (parent == kNotThere) return kNotThere;
+  const auto child = std::find_if(drafted.begin(), drafted.end(), [&](const DraftedNode& node) {
+    return node.parent == parent && node.token == token;
+  });
+  return child == drafted.end() ? kNotThere : static_cast<std::int16_t>(child - drafted.begin());
+}
+
 }  // namespace
 
 void Growth::begin(const DraftWish& wanted, double min_survival, NearestSearch& search) {
@@ -32,6 +44,7 @@ void Growth::begin(const DraftWish& wanted, double min_survival, NearestSearch& 
   for (std::size_t i = 0; i < wanted.sealed.size(); ++i) {
     search.add(*wanted.sealed[i].segments, wanted.text, texts_[i].reset());
   }
+  drafted_.assign(1, wanted.drafted.empty() ? kNotThere : kAtRoot);
   followers_ = {};
   if (!wanted.text.empty()) look_up_pairs(wanted.text.back());
   lesson_.clear();
@@ -52,6 +65,7 @@ void Growth::take() {
   const auto above = static_cast<std::size_t>(taken.parent + 1);
   const std::size_t here = nodes_.size();
   depths_.push_back(depths_[above] + 1);
+  drafted_.push_back(child_of(wish_->drafted, drafted_[above], taken.token));
   if (!learned()) {
     look_ahead();
     return;
@@ -118,6 +132,7 @@ void Growth::gather(Candidates& candidates) {
   const double least = frontier_.least();
   // Whether what the contexts leave could still become a node of the tree.
   const auto open = [&] { return raw_ * candidates.unclaimed() * kLikeliestShare >= least; };
+  if (drafted_[here] != kNotThere) add_drafted(candidates);
   Contexts contexts(*wish_, live_cursors(here), texts_, agreeing(here), depths_[here]);
   Level level;
   for (std::size_t i = 0; i < Candidates::kLevels && (i == 0 || open()) && contexts.next(level); ++i) {
@@ -129,6 +144,22 @@ void Growth::gather(Candidates& candidates) {
     if (found != nullptr) candidates.add_pairs(slot, kind, *found);
   }
   candidates.add(wish_->fill);
+}
+
+// What the draft source has below the node, if it has anything there.
+void Growth::add_drafted(Candidates& candidates) const {
+  const std::int16_t here = drafted_.back();
+  const float above = here == kAtRoot ? 1.0F : wish_->drafted[static_cast<std::size_t>(here)].survival;
+  std::array<DraftedChild, Candidates::kMostDrafted> children;
+  std::uint32_t count = 0;
+  for (const DraftedNode& node : wish_->drafted) {
+    if (node.parent != here || count == children.size()) continue;
+    const bool states = node.survival != DraftedNode::kUnstated;
+    const std::uint32_t claim =
+        states ? cells::stated(above > 0 ? node.survival / above : 0.0F) : cells::unstated(count);
+    children[count++] = {node.token, claim};
+  }
+  if (count > 0) candidates.add_drafted({children.data(), count}, depths_.back() + 1);
 }
 
 // What comes next, and whether it may.

@@ -51,6 +51,7 @@ class Growth {
   void look_up_pairs(Token last);
   // Gathers the continuations of the node last taken.
   void gather(Candidates& candidates);
+  void add_drafted(Candidates& candidates) const;
   void look_ahead();
   // Cursors of the root, 0, or of a node, its number plus one.
   std::span<Cursor> live_cursors(std::size_t node) {
@@ -70,6 +71,7 @@ class Growth {
   std::vector<Cursor> live_cursors_;    // of the root and the nodes, one for each live source
   std::vector<SealedText> texts_;       // one for each sealed source
   std::vector<Agreeing> agreeing_;      // of the root and the nodes, one for each sealed source
+  std::vector<std::int16_t> drafted_;   // of the root and the nodes, where they are in the draft source's tree
   std::array<Followers, 2> followers_;  // of its last token: of the request, of the history
   Lesson lesson_;
   double raw_;   // survival of the node being expanded, not corrected

@@ -4,21 +4,14 @@
 #include <mutex>
 
 #include "engine/storage.h"
+#include "support/ragged.h"
 
 namespace draftd {
 namespace {
 
-// Row `row` of a ragged column.
-template <typename T>
-std::span<const T> ragged(std::span<const T> values, std::span<const std::uint32_t> end, std::size_t row) {
-  const std::uint32_t first = row == 0 ? 0 : end[row - 1];
-  return values.subspan(first, end[row] - first);
-}
-
-template <typename T>
-void count(std::vector<T>& counts, std::size_t which, T more = 1) {
+void count(std::vector<std::uint64_t>& counts, std::size_t which, std::int64_t more) {
   if (counts.size() <= which) counts.resize(which + 1);
-  counts[which] += more;
+  counts[which] += static_cast<std::uint64_t>(more);
 }
 
 // Of one row; `wish` is the number of its wish, where it has one.
@@ -54,6 +47,7 @@ void TailColumns::clear() {
   reason.clear();
   kind.clear();
   detail.clear();
+  allowed.clear();
   accepted.clear();
   node_end.clear();
   tokens.clear();
@@ -88,7 +82,6 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
     }
     turn.share();
 
-    std::uint32_t asked = 0;
     for (std::size_t row = 0; row < step.request.size(); ++row) {
       SessionEntry* const entry = bench.rows[row];
       const std::uint32_t wanted = std::min<std::uint32_t>(step.max_nodes[row], s.limits.max_nodes);
@@ -98,26 +91,28 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
                                   : entry->session.allowance(wanted);
       }
       bench.reasons.push_back(allowed.reason);
-      if (allowed.reason == Reason::kNotEmpty) {
-        s.wish_for(*entry, allowed.nodes, bench);
-        asked += allowed.nodes;
-      }
+      tails.allowed.push_back(static_cast<std::uint16_t>(allowed.nodes));
+      if (allowed.reason == Reason::kNotEmpty) s.wish_for(*entry, allowed.nodes, bench);
     }
-    bench.judge_fits();
-    std::optional<StepCost> cost = step.cost;
-    if (cost) cost->rows = static_cast<std::uint32_t>(step.request.size());
-    bench.drafter.draft(bench.wishes, step.budget == 0 ? asked : step.budget, step.min_survival,
-                        cost ? &*cost : nullptr);
-
-    std::size_t wish = 0;
-    for (std::size_t row = 0; row < step.request.size(); ++row) {
-      const bool wished = bench.reasons[row] == Reason::kNotEmpty;
-      write_tail(bench, row, wish, tails);
-      if (wished) ++wish;
-    }
+    s.draft(bench, step.budget, step.min_survival, step.cost, tails);
     s.count_step(bench, tails, now);
   }
   s.enforce_memory_limit(turn, retired);
+}
+
+void Engine::Storage::draft(Workbench& bench, std::uint32_t budget, double min_survival, std::optional<StepCost> cost,
+                            TailColumns& tails) const {
+  std::uint32_t asked = 0;
+  for (const DraftWish& wish : bench.wishes) asked += wish.max_nodes;
+  bench.judge_fits();
+  if (cost) cost->rows = static_cast<std::uint32_t>(bench.rows.size());
+  bench.drafter.draft(bench.wishes, budget == 0 ? asked : budget, min_survival, cost ? &*cost : nullptr);
+  std::size_t wish = 0;
+  for (std::size_t row = 0; row < bench.rows.size(); ++row) {
+    const bool wished = bench.reasons[row] == Reason::kNotEmpty;
+    write_tail(bench, row, wish, tails);
+    if (wished) ++wish;
+  }
 }
 
 Session::Commit Engine::Storage::commit_row(SessionEntry* entry, const StepColumns& step, std::size_t row, double now,
@@ -141,27 +136,35 @@ void Engine::Storage::count_step(const Workbench& bench, const TailColumns& tail
   const std::scoped_lock guard(accounts);
   statistics.stale_tails += bench.stale_tails;
   statistics.accompanied_steps += bench.accompanied ? 1 : 0;
-  std::array<std::uint16_t, INT16_MAX> depth;
   for (std::size_t row = 0; row < bench.rows.size(); ++row) {
     SessionEntry* const entry = bench.rows[row];
     if (entry == nullptr) {
-      count(statistics.row_errors, tails.status[row], std::uint64_t{1});
-    } else {
-      entry->session.report(statistics.acceptance);
-      if (bench.reasons[row] == Reason::kNotEmpty) {
-        namespaces[entry->name_space]->mark_used(entry->session.options(), now);
-      }
-      account(*entry);
-    }
-    const std::span<const std::int16_t> parents = ragged(std::span(tails.parents), tails.node_end, row);
-    if (parents.empty()) {
-      count(statistics.empty_tails, tails.reason[row], std::uint64_t{1});
+      count_error(tails.status[row]);
       continue;
     }
-    ++statistics.delivered_tails;
+    entry->session.report(statistics.acceptance);
+    if (bench.reasons[row] == Reason::kNotEmpty) {
+      namespaces[entry->name_space]->mark_used(entry->session.options(), now);
+    }
+    account(*entry);
+  }
+  count_tails(tails, 1);
+}
+
+void Engine::Storage::count_error(std::uint8_t status) { count(statistics.row_errors, status, 1); }
+
+void Engine::Storage::count_tails(const TailColumns& tails, std::int64_t times) {
+  std::array<std::uint16_t, INT16_MAX> depth;
+  for (std::size_t row = 0; row < tails.node_end.size(); ++row) {
+    const std::span<const std::int16_t> parents = ragged(std::span(tails.parents), tails.node_end, row);
+    if (parents.empty()) {
+      count(statistics.empty_tails, tails.reason[row], times);
+      continue;
+    }
+    statistics.delivered_tails += static_cast<std::uint64_t>(times);
     for (std::size_t node = 0; node < parents.size(); ++node) {
       depth[node] = parents[node] < 0 ? 0 : depth[static_cast<std::size_t>(parents[node])] + 1;
-      count(statistics.delivered, depth[node], std::uint64_t{1});
+      count(statistics.delivered, depth[node], times);
     }
   }
 }

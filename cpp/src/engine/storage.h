@@ -239,6 +239,12 @@ struct Engine::Storage {
   Session::Commit commit_row(SessionEntry* entry, const StepColumns& step, std::size_t row, double now, bool alone,
                              Retired& retired);
   void count_step(const Workbench& bench, const TailColumns& tails, double now);
+  // What the wishes of the bench get, and every row of it is told.
+  void draft(Workbench& bench, std::uint32_t budget, double min_survival, std::optional<StepCost> cost,
+             TailColumns& tails) const;
+  // With `accounts`, both. `times` -1: they were not delivered after all.
+  void count_tails(const TailColumns& tails, std::int64_t times);
+  void count_error(std::uint8_t status);
 
   // tapes.cpp
   // Text of the namespace goes: windows of it that verifiers have are to go, too.

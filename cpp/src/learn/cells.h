@@ -23,6 +23,8 @@ inline constexpr std::uint32_t kSpreads = 5;    // 1, 2, 3-4, 5-16, 17+ differen
 inline constexpr std::uint32_t kPairPlaces = 6;
 inline constexpr std::uint32_t kPairWeights = 6;
 inline constexpr std::uint32_t kRanks = 24;  // of frequent tokens
+inline constexpr std::uint32_t kPlaces = 3;  // of a draft source's node that states nothing: first child, second, later
+inline constexpr std::uint32_t kDepths = 6;  // of a draft source's node: 1, 2, 3, 4-5, 6-8, 9+
 
 // How many of the bounds a value passes, or reaches.
 template <typename Value, std::size_t kBounds>
@@ -65,7 +67,10 @@ inline constexpr std::uint32_t kMissed = kKnown + kContexts * kPerContext;
 inline constexpr std::uint32_t kPaired = kMissed + kContexts * kSpreads;
 inline constexpr std::uint32_t kPerPairs = kPairPlaces * kShares * kPairWeights + kPairPlaces + 1;
 inline constexpr std::uint32_t kFrequent = kPaired + 2 * kPerPairs;
-inline constexpr std::uint32_t kCount = kFrequent + kRanks;
+inline constexpr std::uint32_t kDrafted = kFrequent + kRanks;
+inline constexpr std::uint32_t kClaims = kShares + kPlaces;
+inline constexpr std::uint32_t kUndrafted = kDrafted + kClaims * kDepths;
+inline constexpr std::uint32_t kCount = kUndrafted + kDepths;
 static_assert(kCount <= UINT16_MAX);
 
 inline std::uint32_t context(Origin origin, std::uint32_t length, std::uint64_t total) {
@@ -89,18 +94,31 @@ inline std::uint32_t not_paired(std::uint32_t slot, std::uint32_t followers) {
   return kPaired + slot * kPerPairs + kPairPlaces * kShares * kPairWeights + followers;
 }
 inline std::uint32_t frequent(std::uint32_t rank) { return kFrequent + rank; }
+// What a draft source says of its node: the probability that it states, given the parent's, by class of share, or,
+// where it states none, how many of its siblings come first.
+inline std::uint32_t stated(float probability) { return weight_share_class(probability); }
+inline std::uint32_t unstated(std::uint32_t before) { return kShares + std::min(before, kPlaces - 1); }
+inline std::uint32_t depth_class(std::uint32_t depth) {
+  return passed(depth, std::array<std::uint32_t, kDepths - 1>{1, 2, 3, 5, 8});
+}
+inline std::uint32_t drafted(std::uint32_t claim, std::uint32_t depth) {
+  return kDrafted + claim * kDepths + depth_class(depth);
+}
+// A draft source that says what follows does not have the candidate.
+inline std::uint32_t undrafted(std::uint32_t depth) { return kUndrafted + depth_class(depth); }
 
 // Sets of weights.
 inline constexpr std::uint32_t kLevels = 3;
 inline constexpr std::uint32_t kAgreements = kLevels * (kLevels + 1) * (kLevels + 1);
-inline constexpr std::uint32_t kStandings = 3 * (kLengths * kOrigins * 3 + 1);
+inline constexpr std::uint32_t kProposers = 4;
+inline constexpr std::uint32_t kStandings = kProposers * (kLengths * kOrigins * 3 + 1);
 
 // `first`: the longest context that has it, `knowing` of `contexts` do.
 inline std::uint32_t agreement(std::uint32_t first, std::uint32_t knowing, std::uint32_t contexts) {
   return (first * (kLevels + 1) + knowing) * (kLevels + 1) + contexts;
 }
 // Who proposed a candidate.
-enum class Proposer : std::uint8_t { kContext, kPairs, kFrequent };
+enum class Proposer : std::uint8_t { kContext, kPairs, kFrequent, kDraftSource };
 // The kind of the longest context; 0: there is none.
 inline std::uint32_t longest(std::uint32_t length, Origin origin) {
   return 1 + length_class(length) * kOrigins + static_cast<std::uint32_t>(origin);
@@ -108,7 +126,7 @@ inline std::uint32_t longest(std::uint32_t length, Origin origin) {
 // How it stands at the longest context: 0 absent, 1 present, 2 the likeliest.
 inline std::uint32_t standing(Proposer proposer, std::uint32_t longest, std::uint32_t state) {
   const std::uint32_t at = longest == 0 ? 0 : 1 + (longest - 1) * 3 + state;
-  return static_cast<std::uint32_t>(proposer) * (kStandings / 3) + at;
+  return static_cast<std::uint32_t>(proposer) * (kStandings / kProposers) + at;
 }
 
 }  // namespace draftd::cells

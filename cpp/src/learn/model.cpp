@@ -63,8 +63,7 @@ float corrected(const Place& place, const std::array<float, kKnots>& correction)
 
 Model::Model() : storage_(std::make_unique<Storage>()) {
   Storage& s = *storage_;
-  start_by_hand(s.counts, s.agreement);
-  s.standing.assign(cells::kStandings, {Four{}, Four{}});
+  start_by_hand(s.counts, s.agreement, s.standing);
   s.evidence.resize(cells::kCount);
   s.weigh_all();
   s.evidence[cells::kNothing] = 0;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "learn/storage.h"
 
 namespace draftd {
@@ -8,6 +10,7 @@ constexpr std::array<float, cells::kTotals> kTotal{1, 2, 3.5F, 6, 16, 64};
 constexpr std::array<float, cells::kShares> kShare{.05F, .17F, .37F, .6F, .8F, .95F, 1};
 constexpr std::array<float, cells::kLengths> kLength{1, 1, 2, 3, 4, 5.5F, 8, 12, 22, 48};
 constexpr std::array<float, cells::kSpreads> kMiss{.02F, .025F, .03F, .03F, .03F};
+constexpr std::array<float, cells::kPlaces> kUnstated{.6F, .2F, .1F};
 // As many trials as the start counts for.
 constexpr float kTrials = 2;
 
@@ -15,7 +18,7 @@ Count believing(float probability) { return {probability * kTrials, kTrials}; }
 
 }  // namespace
 
-void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement) {
+void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement, std::vector<Weights>& standing) {
   counts.assign(cells::kCount, believing(0.5F));
   for (std::uint32_t context = 0; context < cells::kContexts; ++context) {
     const float total = kTotal[context % cells::kTotals];
@@ -42,12 +45,23 @@ void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement) 
     }
   }
   for (std::uint32_t rank = 0; rank < cells::kRanks; ++rank) counts[cells::frequent(rank)] = believing(.01F);
+  for (std::uint32_t depth = 0; depth < cells::kDepths; ++depth) {
+    for (std::uint32_t claim = 0; claim < cells::kClaims; ++claim) {
+      const float claimed = claim < cells::kShares ? kShare[claim] : kUnstated[claim - cells::kShares];
+      counts[cells::kDrafted + claim * cells::kDepths + depth] = believing(.95F * claimed);
+    }
+    counts[cells::kUndrafted + depth] = believing(.05F);
+  }
 
   // Most weight on the longest context that has the candidate.
-  agreement.assign(cells::kAgreements, {Four{.05F, .05F, .05F, .15F}, Four{.15F, .5F, 0, 0}});
+  agreement.assign(cells::kAgreements, {Four{.05F, .05F, .05F, .15F}, Four{.15F, .5F, 0, .5F}});
   for (std::uint32_t set = 0; set < cells::kAgreements; ++set) {
     agreement[set].low[set / ((cells::kLevels + 1) * (cells::kLevels + 1))] = .45F;
   }
+  // What only a draft source has is believed as the source is; that indexes lack it says little.
+  standing.assign(cells::kStandings, {Four{}, Four{}});
+  const auto first = standing.end() - cells::kStandings / cells::kProposers;
+  std::fill(first, standing.end(), Weights{Four{-.3F, -.05F, -.05F, -.15F}, Four{-.15F, -.5F, 0, .5F}});
 }
 
 }  // namespace draftd

@@ -45,6 +45,6 @@ struct Model::Storage {
 };
 
 // Sets what is not learned yet by what the evidence claims.
-void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement);
+void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement, std::vector<Weights>& standing);
 
 }  // namespace draftd
