@@ -19,12 +19,15 @@ class CircuitBreaker:
 
     def allows(self, now: float) -> bool:
         """May it be asked now? While open, once per probe interval."""
-        if not self.is_open:
-            return True
-        if now < self._probe_at:
+        if not self.would_allow(now):
             return False
-        self._probe_at = now + self._probe_seconds  # one probe: others wait for its outcome
+        if self.is_open:
+            self._probe_at = now + self._probe_seconds  # one probe: others wait for its outcome
         return True
+
+    def would_allow(self, now: float) -> bool:
+        """The same, if it is not asked after all."""
+        return not self.is_open or now >= self._probe_at
 
     def succeeded(self) -> None:
         self.consecutive_failures = 0

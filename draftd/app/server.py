@@ -53,7 +53,11 @@ class Server:
         self._readiness = Readiness((*self._wanted, "corpora"))
         try:
             self._engine = Engine(
-                settings.engine, settings.drafting, settings.pacing, in_flight=settings.history.in_flight
+                settings.engine,
+                settings.drafting,
+                settings.pacing,
+                in_flight=settings.history.in_flight,
+                sources=settings.sources,
             )
         except ValueError as error:
             raise StartError(str(error)) from None

@@ -17,6 +17,7 @@ from draftd.config.settings import (
     LogSettings,
     PacingSettings,
     Settings,
+    SourceSettings,
     TokenizerSettings,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "LogSettings",
     "PacingSettings",
     "Settings",
+    "SourceSettings",
     "TokenizerSettings",
     "default_config",
     "load_settings",

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -270,6 +270,22 @@ class TokenizerSettings(Section):
     path: Path = Field(description="a tokenizer.json, or a tekken file of mistral-common")
 
 
+class SourceSettings(Section):
+    """A draft source that is asked beside the indexes."""
+
+    tenant: str = Field(default="*", min_length=1, description="tenant, * is any")
+    model: str = Field(default="*", min_length=1, description="model, * is any")
+    name: str = Field(min_length=1, description="which: see docs/sources.md")
+    options: dict[str, Any] = Field(default={}, description="a table of what it is made with")
+    milliseconds: float = Field(default=10.0, gt=0, le=10_000, description="that a step waits for it at most")
+    least_gain: float = Field(
+        default=0.25, ge=0, description="accepted tokens that asking has to bring a request, by what it brought before"
+    )
+
+    def is_of(self, tenant: str, model: str) -> bool:
+        return self.tenant in ("*", tenant) and self.model in ("*", model)
+
+
 class LogSettings(Section):
     """Log lines, written to standard error."""
 
@@ -294,6 +310,11 @@ class Settings(BaseSettings):
     )
     tokenizers: tuple[TokenizerSettings, ...] = Field(
         default=(), description="Tokenizers for corpora given as text; the first that fits is used."
+    )
+    sources: tuple[SourceSettings, ...] = Field(
+        default=(),
+        description="Draft sources asked for the requests about which the indexes have little; the first that fits a "
+        "request's tenant and model is. None: all drafts are the indexes'.",
     )
     listen: ListenSettings = ListenSettings()
     engine: EngineSettings = EngineSettings()

@@ -15,12 +15,14 @@ from importlib.metadata import version
 import numpy as np
 
 from draftd import native
-from draftd.config import DraftingSettings, EngineSettings, PacingSettings
+from draftd.config import DraftingSettings, EngineSettings, PacingSettings, SourceSettings
+from draftd.engine.asked_sources import AskedSources
 from draftd.engine.checked_priors import checked_priors
 from draftd.engine.explain import Explainer
+from draftd.engine.fusion import Fusion
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
-from draftd.engine.opening import Opener
+from draftd.engine.opening import Opener, namespace_of
 from draftd.engine.paces import PacerMaker, StepPace
 from draftd.engine.refusals import Rejected, check_batch, parse, step_columns
 from draftd.engine.row_errors import close_errors, row_errors
@@ -69,10 +71,12 @@ class Engine(Histories):
         pacing: PacingSettings = PacingSettings(),  # noqa: B008
         *,
         in_flight: bool = True,
+        sources: Sequence[SourceSettings] = (),
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Raises ValueError, which names option and file, for priors or a schedule that can't be used."""
+        """Raises ValueError, which names what it is about, for priors, a schedule or a draft source that can't be
+        used."""
         core = native.Engine(
             session_ttl=settings.session_ttl,
             memory_limit=settings.memory_limit,
@@ -95,6 +99,7 @@ class Engine(Histories):
         self._opener = Opener(self._core, self._namespaces, settings.memory_limit, drafting)
         self._counters = Counters()
         self._verifiers = Verifiers(PacerMaker(pacing).make)
+        self._fusion = Fusion(core, AskedSources(sources))
 
     def handle(self, frame: bytes, *, shed: bool = False) -> Answer:
         """Answers one frame. Never raises for what a peer sent: that becomes an Error frame, and is counted.
@@ -159,14 +164,18 @@ class Engine(Histories):
         if batch.close.request:
             closed_at = int(self._wall_clock())
             statuses = self._core.close(sender, batch.close.request, batch.close.epoch, now, closed_at)
+            self._fusion.closed(sender, batch.close)
             errors += close_errors(batch.close, statuses)
         for sync in batch.sync:
             if error := self._opener.open(sender, sync, now, takes_trees=verifier.takes_trees):
                 self._counters.sync_refused(Status(error.status))
                 errors.append(error)
+            else:
+                self._fusion.opened(sender, sync.request, sync.epoch, namespace_of(sync), now)
         began = time.perf_counter()
         tails = self._core.step(sender, now, columns, batch.budget, batch.min_survival, pace.cost, pace.most_nodes)
         seconds = time.perf_counter() - began
+        tails = self._fusion.improved(batch, columns, tails, pace.cost, now)
 
         if verifier.pacer is not None:
             verifier.pacer.learn(batch, tails, shed=shed)
@@ -246,7 +255,9 @@ class Engine(Histories):
     def expire(self) -> int:
         """Drops verifiers and requests silent for longer than engine.session_ttl; how many requests."""
         now = self._clock()
-        self._verifiers.forget_silent(now - self._settings.session_ttl)
+        oldest = now - self._settings.session_ttl
+        self._verifiers.forget_silent(oldest)
+        self._fusion.expire(oldest)
         return self._core.expire(now)
 
     def know_tokenizer(self, tenant: str, model: str, fingerprint: str, vocabulary_size: int) -> None:
@@ -267,3 +278,4 @@ class Engine(Histories):
     def close(self) -> None:
         """Stops indexing. What is sent afterwards is answered, but waits for nothing that is not indexed yet."""
         self._core.stop_indexing()
+        self._fusion.close()

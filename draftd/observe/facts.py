@@ -172,6 +172,10 @@ def source_called(
         _log.warning("draft source %s: %s, its drafts are left out: %s", source, outcome, error, exc_info=error)
 
 
+def source_not_made(namespace: str, error: Exception) -> None:
+    _log.error("no draft source for namespace %s: %s", namespace, error)
+
+
 def source_holds(source: str, size: int) -> None:
     """Bytes, as of its last call."""
     _SOURCE_BYTES.labels(source).set(size)

@@ -49,6 +49,11 @@ class GuardedSource:
         with self._record:
             return np.array([self._shown.get(request, 0) for request in requests.tolist()], np.uint32)
 
+    def may_answer(self) -> bool:
+        """Whether asking now can bring anything: not while it is at an earlier call, or left alone for its failures."""
+        with self._record:
+            return not self._lane.busy and self._breaker.would_allow(self._clock())
+
     def ask(self, batch: Batch, budget: NDArray[np.uint32], seconds: float) -> tuple[Proposals | None, Why]:
         """Proposals, with at most budget[i] nodes for row i, or why there are none. Takes `seconds` at most.
 

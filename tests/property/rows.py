@@ -30,11 +30,21 @@ class TailRow:
     reason: int
     kind: int
     detail: int
+    allowed: int
     accepted: int
     tokens: list[int]
     parents: list[int]
     survival: list[float]
     source: list[int]
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """What a draft source has for one row; no survival: it states none."""
+
+    tokens: Sequence[int] = ()
+    parents: Sequence[int] = ()
+    survival: Sequence[float] | None = None
 
 
 def step(
@@ -48,8 +58,10 @@ def step(
     min_survival: float = 0.0,
     cost: Any = None,
     most_nodes: int | None = None,
+    drafted: Sequence[Drafted] | None = None,
 ) -> list[TailRow]:
-    """One engine step; `engine`, its StepColumns, `columns`, and its StepCost are native or those of the twin."""
+    """One engine step; `engine`, its StepColumns, `columns`, and its StepCost are native or those of the twin. With
+    `drafted`, by row, it drafts once more."""
     packed_rows = columns(
         request=packed("<u4", [row.request for row in rows]),
         epoch=packed("<u4", [row.epoch for row in rows]),
@@ -62,7 +74,21 @@ def step(
         bitmap=packed("u1", [went_through for row in rows for went_through in row.bitmap]),
         max_nodes=packed("<u2", [row.max_nodes for row in rows]),
     )
-    return _tail_rows(engine.step(verifier, now, packed_rows, budget, min_survival, cost, most_nodes))
+    tails = engine.step(verifier, now, packed_rows, budget, min_survival, cost, most_nodes)
+    if drafted is not None:
+        nodes = _packed_nodes(drafted)
+        tails = engine.redraft(verifier, packed_rows, tails, *nodes, budget, min_survival, cost)
+    return _tail_rows(tails)
+
+
+def _packed_nodes(drafted: Sequence[Drafted]) -> tuple[bytes, bytes, bytes, bytes]:
+    """Of one source: all of its rows state survivals, or none."""
+    return (
+        packed("<u4", np.cumsum([len(row.tokens) for row in drafted], dtype=np.int64)),
+        packed("<i4", [token for row in drafted for token in row.tokens]),
+        packed("<i2", [parent for row in drafted for parent in row.parents]),
+        packed("<f4", [survival for row in drafted for survival in row.survival or ()]),
+    )
 
 
 def packed(kind: str, values: Any) -> bytes:
@@ -70,7 +96,7 @@ def packed(kind: str, values: Any) -> bytes:
 
 
 def _tail_rows(tails: Any) -> list[TailRow]:
-    base, status, reason, kind, detail, accepted, node_end, tokens, parents, survival, source = (
+    base, status, reason, kind, detail, allowed, accepted, node_end, tokens, parents, survival, source = (
         np.frombuffer(getattr(tails, name), dtype=form).tolist()
         for name, form in {
             "base": "<u4",
@@ -78,6 +104,7 @@ def _tail_rows(tails: Any) -> list[TailRow]:
             "reason": "u1",
             "kind": "u1",
             "detail": "<u4",
+            "allowed": "<u2",
             "accepted": "<i2",
             "node_end": "<u4",
             "tokens": "<i4",
@@ -93,6 +120,7 @@ def _tail_rows(tails: Any) -> list[TailRow]:
             reason[row],
             kind[row],
             detail[row],
+            allowed[row],
             accepted[row],
             tokens[first:end],
             parents[first:end],

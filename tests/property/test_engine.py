@@ -12,11 +12,12 @@ from draftd.reference import engine as reference
 from draftd.reference.events import Status
 from draftd.reference.policy import NO_LIMIT
 from tests.property.models import assert_equal, native_model, random_model
-from tests.property.rows import packed, step
+from tests.property.rows import Drafted, packed, step
 from tests.property.verifiers import (
     Mirror,
     Plan,
     costs,
+    drafted,
     handles,
     namespaces,
     native_cost,
@@ -146,6 +147,7 @@ class EnginesAgree(RuleBasedStateMachine):
         min_survival=st.sampled_from([0.0, 0.0, 0.05, 0.3]),
         cost=costs(),
         most_nodes=st.sampled_from([None, 0, 2, 5, NO_LIMIT]),
+        drafted=st.none() | drafted(),
     )
     def decode(
         self,
@@ -155,9 +157,11 @@ class EnginesAgree(RuleBasedStateMachine):
         min_survival: float = 0.0,
         cost: reference.StepCost | None = None,
         most_nodes: int | None = None,
+        drafted: list[Drafted] | None = None,
     ) -> None:
+        asked = {"budget": budget, "min_survival": min_survival, "most_nodes": most_nodes}
         for of_requests in steps:
-            self._step(verifier, of_requests, cost, budget=budget, min_survival=min_survival, most_nodes=most_nodes)
+            self._step(verifier, of_requests, cost, **asked, drafted=drafted and drafted[: len(of_requests)])
 
     @rule(
         verifier=verifiers,
@@ -184,6 +188,12 @@ class EnginesAgree(RuleBasedStateMachine):
                 mirror.taken(row, tail)
             elif tail.status == Status.NEED_SYNC and plan.how == "follow" and mirror.opening:
                 self._open(mirror.opening | {"epoch": mirror.epoch + 1}, mirror.text, [])
+
+    @rule(verifier=verifiers, starts=st.tuples(st.integers(0, 9), st.integers(0, 9)))
+    def read_texts(self, verifier: int, starts: tuple[int, int]) -> None:
+        epochs = [self.mirrors[verifier, handle].epoch for handle in (0, 1)]
+        asked = (verifier, packed("<u4", [0, 1]), packed("<u4", epochs), packed("<u4", starts))
+        assert self.native.texts(*asked) == self.twin.texts(*asked)
 
     @rule(verifier=verifiers, windows=st.sampled_from([0, 1, 2, 4]))
     def look_for_windows(self, verifier: int, windows: int) -> None:

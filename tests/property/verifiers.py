@@ -10,7 +10,7 @@ from draftd import native
 from draftd.reference import engine as reference
 from draftd.reference.events import Share
 from draftd.reference.policy import Preset
-from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, TailRow, packed
+from tests.property.rows import BY_BITMAP, NO_TAIL, CommitRow, Drafted, TailRow, packed
 
 GREATEST_ID = 2**31 - 1
 
@@ -87,6 +87,22 @@ def native_cost(cost: reference.StepCost) -> native.StepCost:
         cost.other_tokens,
         packed("<u2", cost.widths),
     )
+
+
+@st.composite
+def drafted(draw: st.DrawFn) -> list[Drafted]:
+    """Of a source, for two rows: trees of what may come, with siblings that are equal, and survivals down to 0."""
+    states = draw(st.booleans())
+    shares = st.sampled_from([1.0, 1.0, 0.95, 0.5, 0.3, 0.01, 0.0])
+    rows = []
+    for _ in range(2):
+        nodes = draw(st.lists(st.tuples(ids, st.integers(0, 4), shares), max_size=14))
+        parents = [max(node - 1 - above, -1) for node, (_, above, _) in enumerate(nodes)]
+        survival: list[float] = []
+        for (_, _, share), parent in zip(nodes, parents, strict=True):
+            survival.append(share * (survival[parent] if parent >= 0 else 1.0))
+        rows.append(Drafted([token for token, _, _ in nodes], parents, survival if states else None))
+    return rows
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,222 @@
+"""Draft sources beside the indexes, in one tree: asked for the requests of a step that have little, and then all of the
+step is drafted once more, with what they have as further evidence.
+
+What of it survives the core decides, by what it learned of the source (draftd/reference/candidates.py).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from draftd import native
+from draftd.engine.asked_sources import AskedSource, AskedSources
+from draftd.engine.proposed import NONE_PROPOSED, Proposed
+from draftd.sources import Batch, Outcome, Proposals
+from draftd.wire import DraftClose, Namespace, StepBatch
+
+LONGEST = 2**32 - 1  # tokens of a text
+
+
+@dataclass(slots=True)
+class FusedRequest:
+    """A request that a source may be asked for."""
+
+    number: int  # that the source knows it by
+    epoch: int
+    namespace: Namespace
+    seen: float
+    asked: AskedSource | None = None  # that was ever shown it
+    unchanged: int = LONGEST  # tokens of its text that are what the source was shown, if it was shown as many
+    proposed: Proposed = NONE_PROPOSED  # by the source, for the last step
+
+
+class _Row(NamedTuple):
+    row: int
+    request: FusedRequest
+    expected: float  # accepted tokens, by the indexes
+
+
+@dataclass(slots=True)
+class _Answers:
+    """What sources propose for rows of a step."""
+
+    nodes: dict[int, tuple[NDArray[np.int32], NDArray[np.int16], NDArray[np.float32]]] = field(default_factory=dict)
+
+    def add(self, rows: Sequence[_Row], proposals: Proposals) -> None:
+        first = 0
+        for row, end in zip(rows, proposals.node_end.tolist(), strict=True):
+            nodes = end - first
+            chain = np.arange(-1, nodes - 1, dtype=np.int16)
+            parents = chain if proposals.parents is None else proposals.parents[first:end]
+            unstated = np.full(nodes, -1, np.float32)
+            survival = unstated if proposals.survival is None else proposals.survival[first:end]
+            if nodes:
+                self.nodes[row.row] = (proposals.tokens[first:end], parents, survival)
+            first = end
+
+    def columns(self, rows: int) -> tuple[bytes, bytes, bytes, bytes]:
+        """As native.Engine.redraft takes them."""
+        ends = np.zeros(rows, np.uint32)
+        for row, (tokens, _, _) in self.nodes.items():
+            ends[row] = len(tokens)
+        by_row = [self.nodes[row] for row in sorted(self.nodes)]
+        tokens, parents, survival = (np.concatenate(column) for column in zip(*by_row, strict=True))
+        return np.cumsum(ends, dtype=np.uint32).tobytes(), tokens.tobytes(), parents.tobytes(), survival.tobytes()
+
+
+class Fusion:
+    """Of one engine. Steps of different verifiers may come at the same time, those of one do not."""
+
+    def __init__(self, core: native.Engine, sources: AskedSources) -> None:
+        self._core = core
+        self._sources = sources
+        self._numbers = count(1)
+        self._requests: dict[tuple[int, int], FusedRequest] = {}  # by verifier and handle
+
+    def opened(self, verifier: int, handle: int, epoch: int, namespace: Namespace, now: float) -> None:
+        self._end((verifier, handle))
+        if self._sources.any_for(namespace):
+            self._requests[verifier, handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
+
+    def closed(self, verifier: int, close: DraftClose) -> None:
+        handles, epochs = np.frombuffer(close.request, "<u4").tolist(), np.frombuffer(close.epoch, "<u4").tolist()
+        for handle, epoch in zip(handles, epochs, strict=True):
+            request = self._requests.get((verifier, handle))
+            if request is not None and request.epoch == epoch:
+                self._end((verifier, handle))
+
+    def expire(self, since: float) -> None:
+        """Requests that have not been heard of since then are over."""
+        for key in [key for key, request in list(self._requests.items()) if request.seen < since]:
+            self._end(key)
+
+    def close(self) -> None:
+        self._sources.close()
+
+    def improved(
+        self,
+        batch: StepBatch,
+        columns: native.StepColumns,
+        tails: native.Tails,
+        cost: native.StepCost | None,
+        now: float,
+    ) -> native.Tails:
+        """The answer to a step, with what sources have where asking them is worth it."""
+        if not self._requests:
+            return tails
+        asked: dict[AskedSource, list[_Row]] = {}
+        for row in self._rows(batch, tails, now):
+            source = self._sources.of(row.request.namespace)
+            if source is not None and source.worth.asks(row.expected):
+                asked.setdefault(source, []).append(row)
+        answers = _Answers()
+        began = time.perf_counter()
+        for source, rows in asked.items():
+            self._ask(source, rows, batch, tails, time.perf_counter() - began, answers)
+        if not answers.nodes:
+            return tails
+        nodes = answers.columns(len(batch.commit.request) // 4)
+        improved = self._core.redraft(batch.verifier, columns, tails, *nodes, batch.budget, batch.min_survival, cost)
+        trees = _Trees(improved)
+        for source, rows in asked.items():
+            for row in rows:
+                source.worth.learn(row.expected, trees.expected(row.row))
+                if row.row in answers.nodes:
+                    tokens, parents, _ = answers.nodes[row.row]
+                    row.request.proposed = Proposed.of(tokens, parents, trees.nodes(row.row), trees.base(row.row))
+        return improved
+
+    def _rows(self, batch: StepBatch, tails: native.Tails, now: float) -> list[_Row]:
+        """The rows that may have nodes. What their commits say of the sources' last proposals is passed on."""
+        commit, trees = batch.commit, _Trees(tails)
+        handles = np.frombuffer(commit.request, "<u4").tolist()
+        starts = np.frombuffer(commit.start, "<u4").tolist()
+        allowed = np.frombuffer(tails.allowed, "<u2").tolist()
+        rows: list[_Row] = []
+        told: dict[AskedSource, list[tuple[int, int, int]]] = {}
+        for row, handle in enumerate(handles):
+            request = self._requests.get((batch.verifier, handle))
+            if request is None:
+                continue
+            request.seen = now
+            request.unchanged = min(request.unchanged, starts[row])
+            verified, accepted = request.proposed.outcome(commit, row)
+            request.proposed = NONE_PROPOSED
+            if verified and request.asked is not None:
+                told.setdefault(request.asked, []).append((request.number, verified, accepted))
+            if allowed[row]:
+                rows.append(_Row(row, request, trees.expected(row)))
+        for source, outcomes in told.items():
+            source.guarded.observe(_outcome(outcomes, ended=()))
+        return rows
+
+    def _ask(
+        self,
+        source: AskedSource,
+        rows: Sequence[_Row],
+        batch: StepBatch,
+        tails: native.Tails,
+        spent: float,
+        answers: _Answers,
+    ) -> None:
+        """`spent`: seconds that other sources took."""
+        if not source.guarded.may_answer():
+            return
+        places = [row.row for row in rows]
+        numbers = np.array([row.request.number for row in rows], np.uint64)
+        unchanged = np.array([row.request.unchanged for row in rows], np.uint32)
+        starts = np.minimum(source.guarded.starts(numbers), unchanged)
+        handles = np.frombuffer(batch.commit.request, "<u4")[places]
+        epochs = np.frombuffer(batch.commit.epoch, "<u4")[places]
+        ends, tokens = self._core.texts(batch.verifier, handles.tobytes(), epochs.tobytes(), starts.tobytes())
+        texts = Batch(numbers, starts, np.frombuffer(ends, np.uint32), np.frombuffer(tokens, np.int32))
+        budget = np.frombuffer(tails.allowed, "<u2")[places].astype(np.uint32)
+        for row in rows:
+            row.request.asked = source
+        proposals, _ = source.guarded.ask(texts, budget, source.seconds - spent)
+        if proposals is not None:
+            for row in rows:
+                row.request.unchanged = LONGEST
+            answers.add(rows, proposals)
+
+    def _end(self, key: tuple[int, int]) -> None:
+        request = self._requests.pop(key, None)
+        if request is not None and request.asked is not None:
+            request.asked.guarded.observe(_outcome((), ended=[request.number]))
+
+
+def _outcome(rows: Sequence[tuple[int, int, int]], ended: Sequence[int]) -> Outcome:
+    """`rows`: request, verified and accepted nodes."""
+    number, verified, accepted = np.array(rows, np.uint64).reshape(-1, 3).T
+    return Outcome(number, verified.astype(np.uint16), accepted.astype(np.uint16), np.array(ended, np.uint64))
+
+
+class _Trees:
+    """The trees of an answer, row by row."""
+
+    def __init__(self, tails: native.Tails) -> None:
+        self._ends = np.frombuffer(tails.node_end, "<u4").tolist()
+        self._survival = np.frombuffer(tails.survival, "<f4")
+        self._tails = tails
+        self._bases = np.frombuffer(tails.base, "<u4")
+
+    def base(self, row: int) -> int:
+        return int(self._bases[row])
+
+    def expected(self, row: int) -> float:
+        """Tokens that will be accepted, by the nodes' survival."""
+        return float(self._survival[slice(*self._span(row))].sum())
+
+    def nodes(self, row: int) -> list[tuple[int, int]]:
+        """Of each node its parent and its token."""
+        first, end = self._span(row)
+        parents = np.frombuffer(self._tails.parents, "<i2")[first:end].tolist()
+        return list(zip(parents, np.frombuffer(self._tails.tokens, "<i4")[first:end].tolist(), strict=True))
+
+    def _span(self, row: int) -> tuple[int, int]:
+        return self._ends[row - 1] if row else 0, self._ends[row]
