@@ -50,10 +50,25 @@ class Verifier {
     columns.tail_base = {&no_tail, 1};
     columns.verified = {&all, 1};
     columns.max_nodes = {&max_nodes, 1};
-    TailColumns tails;
-    engine_.step(incarnation_, columns, now, tails);
-    return {static_cast<Status>(tails.status[0]), static_cast<Reason>(tails.reason[0]), tails.base[0], tails.tokens,
-            tails.survival};
+    engine_.step(incarnation_, columns, now, tails_);
+    return answer();
+  }
+  // Once more what the last step was answered, from a draft source's chain, too.
+  Tail redraft(std::uint32_t request, std::span<const Token> chain) {
+    std::vector<DraftedNode> nodes;
+    for (const Token token : chain) {
+      nodes.push_back({token, static_cast<std::int16_t>(static_cast<int>(nodes.size()) - 1), DraftedNode::kUnstated});
+    }
+    const auto node_end = static_cast<std::uint32_t>(nodes.size());
+    engine_.redraft(incarnation_, {&request, 1}, {&epoch_, 1}, {{&node_end, 1}, nodes}, 0, 0.0, {}, tails_);
+    return answer();
+  }
+  // The length of what a draft source is shown of the request's text.
+  std::size_t shown(std::uint32_t request, std::uint32_t start) {
+    std::vector<std::uint32_t> token_end;
+    std::vector<Token> tokens;
+    engine_.texts(incarnation_, {&request, 1}, {&epoch_, 1}, {&start, 1}, token_end, tokens);
+    return tokens.size();
   }
   void close(std::uint32_t request, std::int64_t time = 0) { engine_.close(incarnation_, request, epoch_, now, time); }
 
@@ -68,7 +83,13 @@ class Verifier {
   double now = 0.0;
 
  private:
+  Tail answer() const {
+    return {static_cast<Status>(tails_.status[0]), static_cast<Reason>(tails_.reason[0]), tails_.base[0], tails_.tokens,
+            tails_.survival};
+  }
+
   Engine& engine_;
+  TailColumns tails_;  // of the last step
   std::uint64_t incarnation_;
   std::uint32_t name_space_;
   std::uint32_t epoch_ = 0;

@@ -163,3 +163,45 @@ def test_what_is_wrong_with_a_segment_file_is_told_by_kind(tmp_path: Path) -> No
         native.Segment.open(tmp_path / "segment")
     with pytest.raises(FileNotFoundError):
         native.Segment.open(tmp_path / "missing")
+
+
+NODES: dict[str, bytes] = {
+    "node_end": packed("<u4", [2]),
+    "tokens": packed("<i4", [7, 8]),
+    "parents": packed("<i2", [-1, 0]),
+    "survival": packed("<f4", [0.5, 0.25]),
+}
+
+
+@pytest.mark.parametrize("left_out", [[], ["parents"], ["survival"], ["parents", "survival"]])
+def test_what_a_source_has_fits(left_out: list[str]) -> None:
+    redraft(NODES | dict.fromkeys(left_out, b""))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("node_end", b"", "not one row for each"),
+        ("node_end", packed("<u4", [3]), "ends at 3 of 2"),
+        ("tokens", b"\x01", "column tokens"),
+        ("tokens", packed("<i4", [7, -1]), "-1 at position 1"),
+        ("parents", packed("<i2", [-1]), "tokens and parents differ"),
+        ("parents", packed("<i2", [-1, 1]), "node 1 has no parent before it"),
+        ("parents", packed("<i2", [-2, 0]), "node 0 has no parent before it"),
+        ("survival", packed("<f4", [0.5]), "tokens and survival differ"),
+    ],
+)
+def test_nodes_of_a_source_that_do_not_fit_are_named(column: str, value: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        redraft(NODES | {column: value})
+
+
+def test_an_answer_to_another_step_is_refused() -> None:
+    with pytest.raises(ValueError, match="column base has 1 entries for 2 rows"):
+        redraft(NODES, {name: value * 2 for name, value in ONE_ROW.items()} | {"token_end": packed("<u4", [2, 4])})
+
+
+def redraft(nodes: dict[str, bytes], rows: dict[str, bytes] | None = None) -> None:
+    engine = native.Engine(600.0, 1 << 30, 1 << 28, 64, indexing_thread=False)
+    tails = engine.step(1, 0.0, native.StepColumns(**ONE_ROW), 0, 0.0)
+    engine.redraft(1, native.StepColumns(**(rows or ONE_ROW)), tails, **nodes, budget=0, min_survival=0.0)
