@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from draftd import native
 from draftd.engine.asked_sources import AskedSource, AskedSources
-from draftd.engine.proposed import NONE_PROPOSED, Proposed
+from draftd.engine.proposed import Proposed
 from draftd.sources import Batch, Outcome, Proposals
 from draftd.wire import DraftClose, Namespace, StepBatch
 
@@ -32,7 +32,15 @@ class FusedRequest:
     seen: float
     asked: AskedSource | None = None  # that was ever shown it
     unchanged: int = LONGEST  # tokens of its text that are what the source was shown, if it was shown as many
-    proposed: Proposed = NONE_PROPOSED  # by the source, for the last step
+    drafted: "Drafted | None" = None  # in the last step
+
+
+class Drafted(NamedTuple):
+    """A draft whose outcome is to come."""
+
+    base: int  # tokens of the text that it continues
+    expected: float  # accepted tokens, by the indexes
+    proposed: Proposed | None  # by the source, if it was asked
 
 
 class _Row(NamedTuple):
@@ -123,12 +131,11 @@ class Fusion:
         nodes = answers.columns(len(batch.commit.request) // 4)
         improved = self._core.redraft(batch.verifier, columns, tails, *nodes, batch.budget, batch.min_survival, cost)
         trees = _Trees(improved)
-        for source, rows in asked.items():
-            for row in rows:
-                source.worth.learn(row.expected, trees.expected(row.row))
-                if row.row in answers.nodes:
-                    tokens, parents, _ = answers.nodes[row.row]
-                    row.request.proposed = Proposed.of(tokens, parents, trees.nodes(row.row), trees.base(row.row))
+        for row in (row for rows in asked.values() for row in rows):
+            if row.row in answers.nodes:
+                tokens, parents, _ = answers.nodes[row.row]
+                proposed = Proposed.of(tokens, parents, trees.nodes(row.row))
+                row.request.drafted = Drafted(trees.base(row.row), row.expected, proposed)
         return improved
 
     def _rows(self, batch: StepBatch, tails: native.Tails, now: float) -> list[_Row]:
@@ -136,7 +143,9 @@ class Fusion:
         commit, trees = batch.commit, _Trees(tails)
         handles = np.frombuffer(commit.request, "<u4").tolist()
         starts = np.frombuffer(commit.start, "<u4").tolist()
+        tail_bases = np.frombuffer(commit.tail_base, "<u4").tolist()
         allowed = np.frombuffer(tails.allowed, "<u2").tolist()
+        accepted = np.frombuffer(tails.accepted, "<i2").tolist()
         rows: list[_Row] = []
         told: dict[AskedSource, list[tuple[int, int, int]]] = {}
         for row, handle in enumerate(handles):
@@ -145,12 +154,16 @@ class Fusion:
                 continue
             request.seen = now
             request.unchanged = min(request.unchanged, starts[row])
-            verified, accepted = request.proposed.outcome(commit, row)
-            request.proposed = NONE_PROPOSED
-            if verified and request.asked is not None:
-                told.setdefault(request.asked, []).append((request.number, verified, accepted))
+            drafted, request.drafted = request.drafted, None
+            source = self._sources.of(request.namespace)
+            if source and drafted and tail_bases[row] == drafted.base == starts[row]:
+                source.worth.learn(drafted.expected, accepted[row], asked=drafted.proposed is not None)
+                if drafted.proposed is not None:
+                    told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
             if allowed[row]:
-                rows.append(_Row(row, request, trees.expected(row)))
+                expected = trees.expected(row)
+                request.drafted = Drafted(trees.base(row), expected, None)
+                rows.append(_Row(row, request, expected))
         for source, outcomes in told.items():
             source.guarded.observe(_outcome(outcomes, ended=()))
         return rows

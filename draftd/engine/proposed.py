@@ -15,17 +15,13 @@ ALL_NODES, BY_BITMAP = -1, -2  # of VerifyCommit.verified
 class Proposed:
     """The source's nodes, and which nodes of the draft they became."""
 
-    base: int
-    """Tokens of the text that the draft continues."""
     tokens: list[int]
     parents: list[int]
     places: list[int]
     """In the draft; -1: it was left out."""
 
     @classmethod
-    def of(
-        cls, tokens: NDArray[np.int32], parents: NDArray[np.int16], draft: Sequence[tuple[int, int]], base: int
-    ) -> "Proposed":
+    def of(cls, tokens: NDArray[np.int32], parents: NDArray[np.int16], draft: Sequence[tuple[int, int]]) -> "Proposed":
         """`draft`: of each of its nodes the parent and the token."""
         children = {node: place for place, node in reversed(list(enumerate(draft)))}
         places: list[int] = []
@@ -33,15 +29,11 @@ class Proposed:
             above = -1 if parent < 0 else places[parent]
             is_gone = parent >= 0 and above < 0
             places.append(-1 if is_gone else children.get((above, token), -1))
-        return cls(base, tokens.tolist(), parents.tolist(), places)
+        return cls(tokens.tolist(), parents.tolist(), places)
 
     def outcome(self, commit: VerifyCommit, row: int) -> tuple[int, int]:
-        """How many of the nodes went through the target, and how many of these, one below the other, it accepted.
-
-        None where the commit is of another draft, as of an engine that steps ahead."""
-        used = int(np.frombuffer(commit.tail_base, "<u4")[row]) == self.base
-        if not used or int(np.frombuffer(commit.start, "<u4")[row]) != self.base:
-            return 0, 0
+        """How many of the nodes went through the target, and how many of these, one below the other, it accepted; the
+        commit is of this draft."""
         went = [place >= 0 and _went_through(place, commit, row) for place in self.places]
         committed = np.frombuffer(commit.tokens, "<i4")[_span(commit.token_end, row)].tolist()
         accepted, above = 0, -1
@@ -58,9 +50,6 @@ class Proposed:
                 break
             accepted, above = accepted + 1, here
         return sum(went), accepted
-
-
-NONE_PROPOSED = Proposed(0, [], [], [])
 
 
 def _went_through(place: int, commit: VerifyCommit, row: int) -> bool:

@@ -1,43 +1,61 @@
-"""When it is worth asking a draft source: what that brought where the indexes had as much as now."""
+"""When it is worth asking a draft source: by what was accepted where it was asked, and where it was not."""
 
 from bisect import bisect
+from dataclasses import dataclass, field
 
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Of the tokens that the indexes' drafts are expected to yield, by class."""
 
-FIRST_ASKS = 16
-"""Of each class: before, nobody knows."""
+FIRST = 8
+"""Outcomes of drafts for which it was asked before a class is judged; until then it is worth asking."""
 
-RATE = 0.05
-"""By how much of what it brought a class moves, later."""
+SLOWEST = 1 / 128
+"""By how much of the latest outcome a mean moves, at least: traffic changes."""
 
-EVERY = 64
-"""Of the times that it is not worth it, one is tried: traffic changes."""
+SOON, LATER, SETTLED = 8, 32, 64
+"""One of so many times the other thing is done, so that it stays known what comes of that: soon, and later, when the
+class has come up as often as it takes to settle."""
+
+
+@dataclass(slots=True)
+class _Mean:
+    count: int = 0
+    value: float = 0.0
+
+    def add(self, outcome: float) -> None:
+        self.count += 1
+        self.value += max(1 / self.count, SLOWEST) * (outcome - self.value)
+
+
+@dataclass(slots=True)
+class _Class:
+    """What was accepted beyond what the indexes' drafts were expected to yield."""
+
+    asked: _Mean = field(default_factory=_Mean)
+    alone: _Mean = field(default_factory=_Mean)
+    decisions: int = 0
 
 
 class Worth:
-    """Pure: what the drafts of a request were expected to yield goes in, before and after the source was asked.
+    """Pure: drafts and what became of them come in. One for each namespace and source.
 
-    One for each namespace and source. Steps of several verifiers may interleave: what gets lost then is one move of an
-    average."""
+    Survival is right on the whole; where it is wrong, as of text that the indexes don't know, the outcomes show it."""
 
     def __init__(self, least_gain: float) -> None:
         """`least_gain`: accepted tokens that asking has to bring a request."""
         self._least_gain = least_gain
-        self._asks = [0] * (len(BOUNDS) + 1)
-        self._gains = [0.0] * (len(BOUNDS) + 1)
-        self._passed_over = [0] * (len(BOUNDS) + 1)
+        self._classes = [_Class() for _ in range(len(BOUNDS) + 1)]
 
     def asks(self, expected: float) -> bool:
         """`expected`: accepted tokens, by the survival of the indexes' nodes."""
-        place = bisect(BOUNDS, expected)
-        if self._asks[place] < FIRST_ASKS or self._gains[place] >= self._least_gain:
-            return True
-        self._passed_over[place] += 1
-        return self._passed_over[place] % EVERY == 0
+        of_class = self._classes[bisect(BOUNDS, expected)]
+        of_class.decisions += 1
+        gain = of_class.asked.value - of_class.alone.value
+        pays = of_class.asked.count < FIRST or gain >= self._least_gain
+        every = SOON if of_class.decisions <= SETTLED else LATER
+        return pays != (of_class.decisions % every == 0)
 
-    def learn(self, expected: float, afterwards: float) -> None:
-        place = bisect(BOUNDS, expected)
-        self._asks[place] += 1
-        rate = max(1 / self._asks[place], RATE)
-        self._gains[place] += rate * (afterwards - expected - self._gains[place])
+    def learn(self, expected: float, accepted: int, *, asked: bool) -> None:
+        """What became of a draft of which the indexes expected so much."""
+        of_class = self._classes[bisect(BOUNDS, expected)]
+        (of_class.asked if asked else of_class.alone).add(accepted - expected)

@@ -160,14 +160,16 @@ def test_limits_hold_for_a_sources_nodes() -> None:
         stops = client.open("stops", text[:10], stop_ids=[text[12]])
         chain = client.open("chain", text[:10], shape="chain")
         ends = client.open("ends", text[:10], max_new_tokens=3)
+        longest = 0
         for _ in range(3):
             drafts = client.step(dict.fromkeys((stops, chain, ends), ()), budget=20, max_nodes=8)
             assert sum(len(draft.tokens) for draft in drafts.values()) <= 20
             assert len(drafts[ends].tokens) <= 2
+            longest = max(longest, len(drafts[chain].tokens))
             assert list(drafts[chain].parents) == list(range(-1, len(drafts[chain].tokens) - 1))
             below = [parent for parent in drafts[stops].parents if parent >= 0]
             assert all(drafts[stops].tokens[parent] != text[12] for parent in below)
-        assert len(drafts[chain].tokens) > 1
+        assert longest > 1
 
 
 def test_ids_outside_the_vocabulary_are_left_out_with_what_is_below_them() -> None:
