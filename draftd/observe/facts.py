@@ -176,9 +176,9 @@ def source_not_made(namespace: str, error: Exception) -> None:
     _log.error("no draft source for namespace %s: %s", namespace, error)
 
 
-def source_holds(source: str, size: int) -> None:
-    """Bytes, as of its last call."""
-    _SOURCE_BYTES.labels(source).set(size)
+def source_holds(source: str, more: int) -> None:
+    """Bytes more than before, of one of its instances; less than 0 where it has fewer."""
+    _SOURCE_BYTES.labels(source).inc(more)
 
 
 def serving(endpoints: dict[str, str]) -> None:

@@ -38,6 +38,7 @@ class GuardedSource:
         self._clock = clock
         self._lane: SourceLane = CallerLane() if source.nature.lane is Lane.NATIVE else OwnThreadLane(name)
         self._turn = Lock()  # one step at a time asks
+        self._held = 0  # bytes, as of its last call
         self._ended: list[int] = []  # requests that it was shown, and has not been told the end of
         self._record = Lock()  # guards what follows, which the source's own thread writes, too
         self._breaker = CircuitBreaker()
@@ -116,12 +117,18 @@ class GuardedSource:
                 self._failed(self._breaker, Why.FAILED, late)
             except WorkFailed as failed:
                 self._failed(self._breaker, Why.FAILED, failed.error)
+            else:
+                self._count_memory(0)
+
+    def _count_memory(self, held: int) -> None:
+        facts.source_holds(self.name, held - self._held)
+        self._held = held
 
     def _propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
         """On the source's lane, so that a call that ends well after its time still leaves the source with the texts,
         which are not sent again then: a resend of everything would be late once more."""
         answer = require_answer(self._source.propose(batch, budget), self.nature, budget)
-        facts.source_holds(self.name, self._source.memory())
+        self._count_memory(self._source.memory())
         ends = batch.start + batch.token_end - begins(batch.token_end)
         with self._record:
             for request, end in zip(batch.request.tolist(), ends.tolist(), strict=True):
@@ -132,7 +139,7 @@ class GuardedSource:
     def _observe(self, outcome: Outcome) -> None:
         try:
             self._source.observe(outcome)
-            facts.source_holds(self.name, self._source.memory())
+            self._count_memory(self._source.memory())
         except KeyboardInterrupt:
             raise  # on the caller's lane the user's
         except BaseException as error:  # noqa: BLE001 - a plug-in may raise anything, and fails alone
