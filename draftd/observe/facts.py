@@ -57,6 +57,16 @@ def tokenizer_changed(what: str, theirs: str, ours: str) -> None:
     )
 
 
+def vocabularies_compared(drafter: str, target: str, shared: int, sizes: tuple[int, int], *, same: bool) -> None:
+    _log.info(
+        "draft model %s shares %s with %s%s",
+        drafter,
+        counted(shared, "token"),
+        target,
+        ": the vocabularies are the same" if same else f", of {sizes[0]} and {sizes[1]}",
+    )
+
+
 def corpus_published(key: str, tokens: int, seconds: float) -> None:
     _LOADS.labels("published").inc()
     _log.info("corpus %s published: %s in %.2f s", key, counted(tokens, "token"), seconds)
@@ -168,6 +178,12 @@ def source_called(
     _SOURCE_SECONDS.labels(source).inc(seconds)
     if error is not None:
         _log.warning("draft source %s: %s, its drafts are left out: %s", source, outcome, error, exc_info=error)
+
+
+def draft_text_given_up(error: BaseException) -> None:
+    _log.warning(
+        "draft model: a text could not be read, and is read anew when it is asked for: %s", error, exc_info=error
+    )
 
 
 def serving(endpoints: dict[str, str]) -> None:
