@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from draftd.verify.model_drafts import ModelDrafts
 from rich.progress import Progress
 from rich.table import Table
 
@@ -30,6 +29,7 @@ from draftd.observe.terminal import console
 from draftd.replay.traces import workload_name
 from draftd.sources import REGISTRY
 from draftd.verify.drafts import ClientDrafts, DraftSource
+from draftd.verify.model_drafts import ModelDrafts
 from draftd.verify.rules import Greedy
 from draftd.verify.verifier import Verifier
 

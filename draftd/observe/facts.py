@@ -59,6 +59,16 @@ def tokenizer_changed(what: str, theirs: str, ours: str) -> None:
     )
 
 
+def vocabularies_compared(drafter: str, target: str, shared: int, sizes: tuple[int, int], *, same: bool) -> None:
+    _log.info(
+        "draft model %s shares %s with %s%s",
+        drafter,
+        counted(shared, "token"),
+        target,
+        ": the vocabularies are the same" if same else f", of {sizes[0]} and {sizes[1]}",
+    )
+
+
 def corpus_published(key: str, tokens: int, seconds: float) -> None:
     _LOADS.labels("published").inc()
     _log.info("corpus %s published: %s in %.2f s", key, counted(tokens, "token"), seconds)
@@ -179,6 +189,12 @@ def source_not_made(namespace: str, error: Exception) -> None:
 def source_holds(source: str, more: int) -> None:
     """Bytes more than before, of one of its instances; less than 0 where it has fewer."""
     _SOURCE_BYTES.labels(source).inc(more)
+
+
+def draft_text_given_up(error: BaseException) -> None:
+    _log.warning(
+        "draft model: a text could not be read, and is read anew when it is asked for: %s", error, exc_info=error
+    )
 
 
 def serving(endpoints: dict[str, str]) -> None:

@@ -6,6 +6,8 @@ from draftd.sources.ngram import Ngram, propose_once
 from draftd.sources.registry import REGISTRY, Registry, SourceError, register
 from draftd.sources.source import Batch, Lane, Nature, Need, Outcome, Proposals, Shape, Source
 
+REGISTRY.offer("draft_model", "draftd.sources.draft_model:DraftModel", extra="models")
+
 __all__ = [
     "REGISTRY",
     "Batch",

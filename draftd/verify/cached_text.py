@@ -7,23 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
 
 from draftd.client.trees import tree_batch
 from draftd.verify.rules import Proposal, Verdict
-
-MASKED_BY_US = ("sdpa", "eager")  # attention that takes a mask of any form
-
-
-def check_model(model: Any) -> None:
-    """Raises ValueError for a model that can't verify trees here: one that forgets text, or lets no mask in."""
-    for layer in DynamicCache(config=model.config).layers:
-        if type(layer) is not DynamicLayer:
-            raise ValueError(f"the model's cache has a {type(layer).__name__}; only full attention is supported")
-    if model.config._attn_implementation not in MASKED_BY_US:
-        raise ValueError(
-            f"the model's attention is {model.config._attn_implementation}; load it with 'sdpa' or 'eager'"
-        )
 
 
 class CachedText:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from draftd.verify.cached_text import CachedText, check_model
+from draftd.models.attention import check_model
+from draftd.verify.cached_text import CachedText
 from draftd.verify.drafts import DraftSource, NoDrafts
 from draftd.verify.probabilities import probabilities
 from draftd.verify.rules import Chance, Dice, Proposal, Rule

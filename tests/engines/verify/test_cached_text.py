@@ -7,7 +7,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from draftd.verify.cached_text import CachedText, check_model
+from draftd.models.attention import check_model
+from draftd.verify.cached_text import CachedText
 from draftd.verify.rules import Proposal, Verdict
 
 VOCABULARY = 50

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,21 +83,26 @@ class Scripted:
         ]
 
 
-if "scripted" not in REGISTRY.names():
-    REGISTRY.register("scripted")(Scripted)
+@contextmanager
+def registered(script: Script) -> Iterator[None]:
+    """It is known as "scripted", with a clean record; other tests run for all sources that are known."""
+    Scripted.script, Scripted.made = script, []
+    classes: dict[str, type] = REGISTRY._classes
+    with patch.dict(classes, scripted=Scripted):
+        yield
 
 
 @contextmanager
 def hybrid(script: Script, **settings: object) -> Iterator[tuple[Engine, LocalClient]]:
     """`settings`: of the source. A clean record, too."""
-    Scripted.script, Scripted.made = script, []
     chosen = SourceSettings.model_validate({"name": "scripted", "milliseconds": 5000, **settings})
-    engine = Engine(EngineSettings(), sources=[chosen])
-    try:
-        with LocalClient(engine) as client:
-            yield engine, client
-    finally:
-        engine.close()
+    with registered(script):
+        engine = Engine(EngineSettings(), sources=[chosen])
+        try:
+            with LocalClient(engine) as client:
+                yield engine, client
+        finally:
+            engine.close()
 
 
 def continues(texts: Sequence[Sequence[int]]) -> Script:

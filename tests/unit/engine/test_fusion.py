@@ -14,7 +14,7 @@ from draftd.engine import Engine
 from draftd.replay.verification import verify
 from draftd.sources import Batch, Proposals, SourceError
 from draftd.wire import Namespace, Source
-from tests.unit.engine.hybrid import NOTHING, Script, Scripted, continues, hybrid
+from tests.unit.engine.hybrid import NOTHING, Script, Scripted, continues, hybrid, registered
 
 VOCABULARY = 1000
 
@@ -134,10 +134,10 @@ def test_of_what_became_of_its_nodes_it_is_told() -> None:
 
 def test_of_every_request_that_it_was_shown_it_is_told_the_end() -> None:
     clock = [0.0]
-    Scripted.script, Scripted.made = junk, []
-    engine = Engine(
-        EngineSettings(session_ttl=100.0), sources=[SourceSettings(name="scripted")], clock=lambda: clock[0]
-    )
+    with registered(junk):
+        engine = Engine(
+            EngineSettings(session_ttl=100.0), sources=[SourceSettings(name="scripted")], clock=lambda: clock[0]
+        )
     with LocalClient(engine) as client:
         closed, silent, anew = (client.open(name, noise(9, 20)) for name in ("closed", "silent", "anew"))
         client.step({closed: (), silent: (), anew: ()})
@@ -185,7 +185,7 @@ def test_ids_outside_the_vocabulary_are_left_out_with_what_is_below_them() -> No
 
 
 def test_a_source_that_can_not_be_made_is_refused_when_the_engine_starts() -> None:
-    with pytest.raises(SourceError, match="'scripted' does not start: refuses work"):
+    with registered(NOTHING), pytest.raises(SourceError, match="'scripted' does not start: refuses work"):
         Engine(EngineSettings(), sources=[SourceSettings(name="scripted", options={"refuses": "work"})])
     with pytest.raises(SourceError, match="there is no draft source 'nothing'"):
         Engine(EngineSettings(), sources=[SourceSettings(name="nothing")])
