@@ -19,13 +19,14 @@ from draftd.verify.model_drafts import ModelDrafts
 from draftd.verify.probabilities import probabilities
 from draftd.verify.rules import Dice, Greedy, Proposal, Rejection
 from draftd.verify.verifier import Step, Verifier
+from tests.contract.source_promises import drafts
 from tests.engines.sources.cut_vocabulary import save_permuted_and_cut
 from tests.unit.verify.statistics import chi_square
 
 LONGEST = 4
 PROMPT_TOKENS = 48
 NEW_TOKENS = 65
-SAMPLES = 3000
+SAMPLES = 2560
 KEPT_TOKENS = 24_000  # of SmolLM2's 49152
 
 
@@ -90,9 +91,9 @@ def assert_drawn_from(counts: Counter[Any], distribution: np.ndarray) -> None:
 
 
 def test_drawn_drafts_leave_the_distribution_of_the_target(model: Any, model_dir: Path) -> None:
-    """The first token of many outputs, and the second behind the likeliest first. The drafter is hotter than the target,
-    so that much is rejected."""
-    prompt = AutoTokenizer.from_pretrained(model_dir).encode("The best thing about the city of")
+    """The first token of many outputs, and the second behind the likeliest first. The drafter is hotter than the
+    target, so that much is rejected."""
+    prompt = AutoTokenizer.from_pretrained(model_dir).encode("The capital of France is")
 
     def logits(text: list[int]) -> np.ndarray:
         with torch.inference_mode():
@@ -117,7 +118,7 @@ def test_drawn_drafts_leave_the_distribution_of_the_target(model: Any, model_dir
             second[emitted[1]] += 1
     source.close()
     print(f"{accepted / SAMPLES:.2f} of {SAMPLES} first tokens accepted, {second.total()} second ones looked at")
-    assert 0.2 < accepted / SAMPLES < 0.9
+    assert 0.2 < accepted / SAMPLES < 0.95
     assert second.total() > 200
     assert_drawn_from(first, target)
     assert_drawn_from(second, behind)
@@ -143,6 +144,21 @@ def test_a_model_with_other_tokens_drafts_in_those_that_both_have(
     print(f"accepted of {LONGEST}: {accepted:.2f} with the tokens mapped, {unmapped:.2f} without")
     assert accepted > 2.0
     assert unmapped < 0.5
+
+
+def test_how_a_text_came_makes_no_difference_to_its_translation(model_dir: Path, cut_dir: Path) -> None:
+    """Of tokens that the drafter lacks each is several of its own."""
+    options: dict[str, Any] = {"model": str(cut_dir), "target_tokenizer": str(model_dir), "kv_tokens": 2048}
+    source = DraftModel(**options)
+    text = [*range(1000, 1010), 30_000, 40_000, *range(2000, 2005), 45_000, 48_000, 500]
+    (at_once,) = drafts(source, [(1, 0, text, 4)])
+    drafts(source, [(2, 0, [*text[:11], 47_000, 700, 46_000], 4)])
+    assert drafts(source, [(2, 11, text[11:], 4)]) == [at_once]
+    drafts(source, [(3, 0, text[:11], 4)])
+    assert drafts(source, [(3, 11, text[11:], 4)]) == [at_once]
+    tokens = AutoTokenizer.from_pretrained(cut_dir).get_vocab().keys()
+    assert set(AutoTokenizer.from_pretrained(model_dir).convert_ids_to_tokens(at_once)) <= tokens
+    source.close()
 
 
 def test_the_same_vocabulary_is_seen_as_such(model_dir: Path, logged: pytest.LogCaptureFixture) -> None:

@@ -125,7 +125,7 @@ def test_one_of_draftds_own_says_what_it_lacks(registry: Registry) -> None:
 def test_a_package_can_not_shadow_one_that_is_not_imported_yet(registry: Registry, installed: list[EntryPoint]) -> None:
     registry.offer("heavy", "no_such_module:Source", extra="models")
     installed.append(offer("heavy", f"{Plain.__module__}:Plain"))
-    with pytest.raises(SourceError, match="'heavy' is draftd's own, and .* would shadow it"):
+    with pytest.raises(SourceError, match=r"'heavy' is draftd's own, and .* would shadow it"):
         registry.find("heavy")
 
 
