@@ -4,7 +4,6 @@ together in its next turn, whoever sent it."""
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, ClassVar
@@ -34,7 +33,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Drafts. Of several in one turn, those that come one after the other and are of one style are made together."""
+    """Drafts; those of one style that are wanted in one turn are made together."""
 
     style: Style
     asks: Sequence[Ask]
@@ -46,7 +45,6 @@ class _Over:
     """Texts that nothing is wanted of any more."""
 
     texts: Sequence[KeptText]
-    style: None = None
 
 
 class SharedModel:
@@ -124,12 +122,19 @@ class SharedModel:
             turn = self._waiting()
             if None in turn:
                 return
-            for style, works in groupby(turn, key=lambda work: work.style):
-                self._work(style, list(works))
+            by_style: dict[Style, list[_Wanted]] = {}
+            for work in turn:
+                if isinstance(work, _Wanted):
+                    by_style.setdefault(work.style, []).append(work)
+                elif work is not None:  # of nothing in this turn: whoever wants drafts waits for them
+                    for text in work.texts:
+                        self._drafter.forget(text)
+            for style, wanted in by_style.items():
+                self._draft(style, wanted)
             if self._drafter.is_behind:
                 self._catch_up()
 
-    def _waiting(self) -> list[Any]:
+    def _waiting(self) -> list[_Wanted | _Over | None]:
         works = [] if self._drafter.is_behind else [self._queue.get()]
         try:
             while True:
@@ -137,11 +142,7 @@ class SharedModel:
         except Empty:
             return works
 
-    def _work(self, style: Style | None, works: Sequence[Any]) -> None:
-        if style is None:
-            for text in [text for over in works for text in over.texts]:
-                self._drafter.forget(text)
-            return
+    def _draft(self, style: Style, works: Sequence[_Wanted]) -> None:
         try:
             drafts = iter(self._drafter.draft(style, [ask for wanted in works for ask in wanted.asks]))
         except BaseException as error:  # noqa: BLE001 - whoever waits has to hear, and the thread to go on

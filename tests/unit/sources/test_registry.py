@@ -106,6 +106,29 @@ def test_an_entry_point_is_imported_when_it_is_asked_for(registry: Registry, ins
         registry.find("broken")
 
 
+def test_one_of_draftds_own_is_imported_when_it_is_asked_for(registry: Registry) -> None:
+    registry.offer("heavy", f"{Plain.__module__}:Plain", extra="models")
+    assert registry.names() == ["heavy", "own"]
+    with pytest.raises(SourceError, match="'heavy' is draftd's own"):
+        registry.register("heavy")(Plain)
+    assert registry.find("heavy") is registry.find("heavy") is Plain
+
+
+def test_one_of_draftds_own_says_what_it_lacks(registry: Registry) -> None:
+    registry.offer("heavy", "no_such_module:Source", extra="models")
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"'heavy': No module named 'no_such_module'; .*pip install 'draftd\[mod"):
+            registry.find("heavy")
+    assert registry.names() == ["heavy", "own"]
+
+
+def test_a_package_can_not_shadow_one_that_is_not_imported_yet(registry: Registry, installed: list[EntryPoint]) -> None:
+    registry.offer("heavy", "no_such_module:Source", extra="models")
+    installed.append(offer("heavy", f"{Plain.__module__}:Plain"))
+    with pytest.raises(SourceError, match=r"'heavy' is draftd's own, and .* would shadow it"):
+        registry.find("heavy")
+
+
 def test_an_entry_point_that_is_no_source_is_refused(registry: Registry, installed: list[EntryPoint]) -> None:
     installed.append(offer("hopeless", f"{__name__}:Hopeless"))
     with pytest.raises(SourceError, match="close is missing"):
