@@ -6,7 +6,6 @@ right more often than on what is new.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,21 +16,23 @@ from draftd.blocks.drafter import BlockDrafter
 from draftd.replay.traces import RecordedRequest
 
 ROWS, ANCHORS = 8, 16  # of a training step
-LEARNING_RATE, WARM_UP = 6e-4, 10  # steps of warm-up
+LEARNING_RATE, WARM_UP = 3e-3, 10  # steps of warm-up
 LATER_COUNTS = 0.8  # a position's part in the loss beside the one before it: it is drafted for nothing if that is wrong
 CONFIDENCE_STEPS, CONFIDENCE_RATE = 200, 0.02
 CONTEXT, MARKOV_RANK = 64, 64
+WIDTH, LAYERS, HEADS = 192, 2, 6
+EMBEDDING_SIZE = 0.05  # standard deviation of an entry
 IGNORED = -100  # what cross_entropy skips
 
 
 def untrained_drafter(
-    target: Any, lessons: Sequence[RecordedRequest], markov_head: MarkovHeadType, layers: int, *, confidence: bool
+    target_embeddings: Tensor, lessons: Sequence[RecordedRequest], markov_head: MarkovHeadType, *, confidence: bool
 ) -> BlockDrafter:
-    """Begins as the target's own embeddings and first layers; drafts the tokens that the lessons hold."""
+    """It drafts the tokens that the lessons hold. Its embeddings begin as the target's, float32[vocabulary, width], of
+    which it keeps the directions that differ most; all else begins by chance, as torch's seed has it."""
     vocabulary = np.unique(np.concatenate([part for it in lessons for part in (it.prompt, it.output)]))
-    its = target.config
     config = BlockConfig(
-        target_vocab_size=its.vocab_size,
+        target_vocab_size=len(target_embeddings),
         draft_vocab_size=len(vocabulary),
         unknown_token_id=len(vocabulary),
         mask_token_id=len(vocabulary) + 1,
@@ -39,23 +40,21 @@ def untrained_drafter(
         markov_head_type=markov_head,
         markov_rank=MARKOV_RANK,
         has_confidence_head=confidence,
-        hidden_size=its.hidden_size,
-        intermediate_size=its.intermediate_size,
-        num_hidden_layers=layers,
-        num_attention_heads=its.num_attention_heads,
-        num_key_value_heads=its.num_key_value_heads,
-        rope_theta=its.rope_parameters["rope_theta"],
-        rms_norm_eps=its.rms_norm_eps,
+        hidden_size=WIDTH,
+        intermediate_size=4 * WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        num_key_value_heads=HEADS,
+        rope_theta=10_000.0,
+        rms_norm_eps=1e-5,
     )
     drafter = BlockDrafter(config)
     drafter.vocabulary.copy_(torch.from_numpy(vocabulary))
+    embeddings = target_embeddings[drafter.vocabulary]
+    directions = torch.linalg.svd(embeddings - embeddings.mean(0), full_matrices=False).Vh[:WIDTH]
+    own = (embeddings - embeddings.mean(0)) @ directions.T
     with torch.no_grad():
-        embeddings = target.model.embed_tokens.weight
-        unknown = embeddings.mean(0, keepdim=True)
-        own = torch.cat([embeddings[drafter.vocabulary], unknown, unknown])
-        drafter.transformer.embed_tokens.weight.copy_(own)
-    drafter.transformer.layers.load_state_dict(target.model.layers[:layers].state_dict())
-    drafter.transformer.norm.load_state_dict(target.model.norm.state_dict())
+        drafter.transformer.embed_tokens.weight[: len(own)] = EMBEDDING_SIZE * own / own.std()
     return drafter
 
 

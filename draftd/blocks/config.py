@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+MODEL_TYPE = "draftd_block"
+
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 MarkovHeadType = Literal["vanilla", "gated", "recurrent"]
@@ -14,7 +16,7 @@ class CheckpointError(ValueError):
     """No checkpoint of a block drafter. The message names the file, and the field or the weights."""
 
 
-class BlockConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model_type", tag="draftd_block"):
+class BlockConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model_type", tag=MODEL_TYPE):
     """Where Hugging Face's Llama has a field, name and meaning are its. Raises ValueError, which names the field."""
 
     target_vocab_size: Count
@@ -54,10 +56,16 @@ class BlockConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
             raise ValueError("; ".join(wrong))
 
 
+class _Kind(msgspec.Struct):
+    model_type: Literal["draftd_block"]
+
+
 def read_config(file: Path) -> BlockConfig:
     """Raises CheckpointError for a file that is not there, and for what was not trained to draft blocks."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=BlockConfig)
+        content = file.read_bytes()
+        msgspec.json.decode(content, type=_Kind)  # before anything else of a file that is of another kind is named
+        return msgspec.json.decode(content, type=BlockConfig)
     except OSError as error:
         raise CheckpointError(f"{file}: {error.strerror}; give the directory of a block drafter") from error
     except msgspec.MsgspecError as error:

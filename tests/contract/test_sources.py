@@ -1,7 +1,11 @@
-"""What every draft source promises, of draftd's own and of installed packages: each test runs for all of them."""
+"""What every draft source promises, of draftd's own and of installed packages: each test runs for all of them.
 
+Here are those that can be made without options. A module that makes others imports these tests beside its own `make`.
+"""
+
+import inspect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -10,19 +14,25 @@ from draftd.sources import REGISTRY, Batch, Need, Outcome, Proposals, Source
 from draftd.sources.checks import require_answer
 
 OFFERED = frozenset({Need.TOKENS})
-NAMES = [name for name in REGISTRY.names() if REGISTRY.find(name).nature.needs <= OFFERED]
+Make = Callable[[], Source]
 Row = tuple[int, int, list[int], int]  # request, start, tokens, nodes
 
 
-@pytest.fixture(params=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
-    named: str = request.param
-    return named
+def can_be_made(name: str) -> bool:
+    found = REGISTRY.find(name)
+    needs_options = any(it.default is it.empty for it in inspect.signature(found).parameters.values())
+    return found.nature.needs <= OFFERED and not needs_options
+
+
+@pytest.fixture(params=filter(can_be_made, REGISTRY.names()))
+def make(request: pytest.FixtureRequest) -> Make:
+    """Makes another instance of the source with each call."""
+    return lambda: REGISTRY.make(request.param, {}, OFFERED)
 
 
 @pytest.fixture
-def source(name: str) -> Iterator[Source]:
-    source = REGISTRY.make(name, {}, OFFERED)
+def source(make: Make) -> Iterator[Source]:
+    source = make()
     yield source
     source.close()
 
@@ -75,21 +85,21 @@ def test_a_batch_without_rows_and_rows_without_nodes_are_answered(source: Source
     assert drafts(source, [(1, 0, [1, 2, 1, 2], 0), (2, 0, [], 4)])[0] == []
 
 
-def test_no_row_depends_on_the_others(name: str, source: Source) -> None:
+def test_no_row_depends_on_the_others(make: Make, source: Source) -> None:
     rows = [(number, 0, text, 8) for number, text in enumerate(texts(3, 12))]
     together = drafts(source, rows)
     for row, draft in zip(rows, together, strict=True):
-        alone = REGISTRY.make(name, {}, OFFERED)
+        alone = make()
         assert drafts(alone, [row]) == [draft]
         alone.close()
 
 
-def test_how_a_text_came_makes_no_difference(name: str, source: Source) -> None:
+def test_how_a_text_came_makes_no_difference(make: Make, source: Source) -> None:
     for number, text in enumerate(texts(4, 12)):
         middle = len(text) // 2
         drafts(source, [(number, 0, [*text[:middle], 3, 3, 3], 8)])
         piecewise = drafts(source, [(number, middle, text[middle:], 8)])  # three tokens were taken back
-        at_once = REGISTRY.make(name, {}, OFFERED)
+        at_once = make()
         assert piecewise == drafts(at_once, [(number, 0, text, 8)])
         assert drafts(source, [(number, 0, text, 8)]) == piecewise  # shown once more
         at_once.close()
