@@ -50,9 +50,9 @@ def untrained_drafter(
     )
     drafter = BlockDrafter(config)
     drafter.vocabulary.copy_(torch.from_numpy(vocabulary))
-    embeddings = target_embeddings[drafter.vocabulary]
-    directions = torch.linalg.svd(embeddings - embeddings.mean(0), full_matrices=False).Vh[:WIDTH]
-    own = (embeddings - embeddings.mean(0)) @ directions.T
+    centred = target_embeddings - target_embeddings.mean(0)
+    directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -WIDTH:]
+    own = centred[drafter.vocabulary] @ directions
     with torch.no_grad():
         drafter.transformer.embed_tokens.weight[: len(own)] = EMBEDDING_SIZE * own / own.std()
     return drafter

@@ -16,7 +16,7 @@ from bench.engine_prompts import RECORDED
 from bench.text import corpus_documents
 from draftd.demo.sample import SAMPLE_CORPUS
 
-AT_ONCE = 64  # prompts of a batch
+AT_ONCE = 32  # prompts of a batch
 
 Prompt = list[int]
 

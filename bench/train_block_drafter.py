@@ -32,7 +32,8 @@ from draftd.replay.runner import replay
 from draftd.replay.source_drafter import SourceDrafter
 from draftd.replay.table import report_console
 from draftd.replay.traces import RecordedRequest, read_trace
-from draftd.sources import BlockModel, GuardedSource, Ngram, OneHotBlockModel, Source
+from draftd.sources import GuardedSource, Ngram, Source
+from draftd.sources.block_model import BlockModel, OneHotBlockModel
 
 QUESTIONS, TOKENS, STEPS = 320, 160, 600
 CONFIDENCE_BATCHES = 30

@@ -1,7 +1,6 @@
 """A block drafter as a draft source: a chain out of one forward pass, from the end of the request's text alone.
 
-Needs the extra verify, and a checkpoint that was trained for it (docs/block-drafting.md). torch is imported when a
-source is made.
+Needs the extra models, and a checkpoint that was trained for it: docs/block-drafting.md.
 """
 
 from array import array
@@ -10,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from draftd.sources.registry import register
+from draftd.blocks.checkpoint import load_checkpoint
+from draftd.blocks.walk import draft
 from draftd.sources.source import Batch, Lane, Nature, Need, Outcome, Proposals, Shape, begins
 
 
@@ -25,7 +25,6 @@ def _nature(*, states_survival: bool) -> Nature:
     )
 
 
-@register("block", own=True)
 class BlockModel:
     """Chains with the survival that the checkpoint's confidence head states; each row has a budget of its own.
 
@@ -39,15 +38,11 @@ class BlockModel:
 
         Raises CheckpointError for a checkpoint that was not trained to draft blocks, and ValueError for one without a
         confidence head, or a temperature below 0."""
-        from draftd.blocks.checkpoint import load_checkpoint
-        from draftd.blocks.walk import draft
-
         if not temperature >= 0.0:
             raise ValueError(f"temperature is {temperature}; give 0 for the likeliest tokens, or more")
         self._drafter = load_checkpoint(Path(checkpoint))
         if self.nature.states_survival and not self._drafter.config.has_confidence_head:
             raise ValueError(f"{checkpoint} has no confidence head: it can be the source block_one_hot alone")
-        self._draft = draft
         self._temperature = temperature
         self._seed = seed
         self._texts: dict[int, array[int]] = {}
@@ -63,7 +58,7 @@ class BlockModel:
         if len(rows):
             chance = np.stack([self._chance(int(batch.request[row]), len(texts[row])) for row in rows])
             temperature = np.full(len(rows), self._temperature, np.float32)
-            blocks = self._draft(self._drafter, [texts[row] for row in rows], temperature, chance)
+            blocks = draft(self._drafter, [texts[row] for row in rows], temperature, chance)
             wanted = np.arange(size) < width[rows, None]
             tokens = blocks.tokens.numpy()[wanted].astype(np.int32)
             if blocks.survival is not None:
@@ -97,7 +92,6 @@ class BlockModel:
         return np.random.Generator(numbers).random(self._drafter.config.block_size, np.float32)
 
 
-@register("block_one_hot", own=True)
 class OneHotBlockModel(BlockModel):
     """Chains of any checkpoint. Nothing says which of them are worth more nodes, so all rows have to have the same
     budget: `propose` raises ValueError for others."""

@@ -1,7 +1,7 @@
 """Draft sources by name: draftd's own, those that a program registers, and those of installed packages.
 
 A package offers a source by an entry point of the group `draftd.sources`, whose name is the source's. It is imported
-when the source is asked for, not before.
+when the source is asked for, not before; and so is one of draftd's own that needs packages which draftd does without.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,6 +25,7 @@ class Registry:
     def __init__(self) -> None:
         self._classes: dict[str, type[Source]] = {}
         self._own: set[str] = set()
+        self._unimported: dict[str, tuple[EntryPoint, str]] = {}
 
     def register(self, name: str, *, own: bool = False) -> Callable[[Class], Class]:
         """Decorates the class of a source; `own`: it comes with draftd.
@@ -32,7 +33,7 @@ class Registry:
         Raises SourceError for a class that does not keep to the interface, or a name that is taken."""
 
         def decorate(candidate: Class) -> Class:
-            if self._classes.get(name, candidate) is not candidate:
+            if self._classes.get(name, candidate) is not candidate or name in self._unimported:
                 whose = "draftd's own" if name in self._own else "registered already"
                 raise SourceError(f"draft source {name!r} is {whose}: {_path(candidate)} needs another name")
             if faults := faults_of_class(candidate):
@@ -44,9 +45,15 @@ class Registry:
 
         return decorate
 
+    def offer(self, name: str, path: str, *, extra: str) -> None:
+        """One of draftd's own, `module:Class`, that is imported when it is asked for: it needs packages that come with
+        this extra of draftd."""
+        self._own.add(name)
+        self._unimported[name] = EntryPoint(name, path, GROUP), extra
+
     def names(self) -> list[str]:
         """Of everything that can be asked for; what is installed is not imported for it."""
-        return sorted({*self._classes, *(point.name for point in entry_points(group=GROUP))})
+        return sorted({*self._classes, *self._unimported, *(point.name for point in entry_points(group=GROUP))})
 
     def find(self, name: str) -> type[Source]:
         """The class of that name. Raises SourceError, also when an installed package claims a name that is taken."""
@@ -55,6 +62,8 @@ class Registry:
             raise SourceError(f"draft source {name!r} is draftd's own, and {_package(offers[0])} would shadow it")
         if len(offers) > 1:
             raise SourceError(f"draft source {name!r} is offered by {' and by '.join(sorted(map(_package, offers)))}")
+        if name in self._unimported:
+            self._import_own(name)
         if offers:
             self._load(offers[0])  # also where the name is known: it may be another class's
         if name not in self._classes:
@@ -75,6 +84,15 @@ class Registry:
             raise
         except BaseException as error:  # a plug-in that exits, or panics in Rust, takes nobody with it
             raise SourceError(f"draft source {name!r} does not start: {error}") from error
+
+    def _import_own(self, name: str) -> None:
+        point, extra = self._unimported[name]
+        try:
+            loaded = point.load()
+        except ImportError as error:
+            raise SourceError(f"draft source {name!r}: {error}; install with: pip install 'draftd[{extra}]'") from error
+        del self._unimported[name]
+        self.register(name, own=True)(loaded)
 
     def _load(self, point: EntryPoint) -> None:
         try:

@@ -1,124 +1,18 @@
-"""What every draft source promises, of draftd's own and of installed packages: each test runs for all of them.
+"""Every source that can be made without options keeps what all promise, of draftd's own and of installed packages."""
 
-Here are those that can be made without options. A module that makes others imports these tests beside its own `make`.
-"""
+from functools import partial
 
-import inspect
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-
-import numpy as np
 import pytest
 
-from draftd.sources import REGISTRY, Batch, Need, Outcome, Proposals, Source
-from draftd.sources.checks import require_answer
+from draftd.sources import REGISTRY, Need
+from tests.contract.source_promises import Make, SourcePromises
 
 OFFERED = frozenset({Need.TOKENS})
-Make = Callable[[], Source]
-Row = tuple[int, int, list[int], int]  # request, start, tokens, nodes
+WITH_A_MODEL = {"block", "block_one_hot"}  # have their own tests in tests/engines, where there is one
+NAMES = [name for name in REGISTRY.names() if name not in WITH_A_MODEL and REGISTRY.find(name).nature.needs <= OFFERED]
 
 
-def can_be_made(name: str) -> bool:
-    found = REGISTRY.find(name)
-    needs_options = any(it.default is it.empty for it in inspect.signature(found).parameters.values())
-    return found.nature.needs <= OFFERED and not needs_options
-
-
-@pytest.fixture(params=filter(can_be_made, REGISTRY.names()))
-def make(request: pytest.FixtureRequest) -> Make:
-    """Makes another instance of the source with each call."""
-    return lambda: REGISTRY.make(request.param, {}, OFFERED)
-
-
-@pytest.fixture
-def source(make: Make) -> Iterator[Source]:
-    source = make()
-    yield source
-    source.close()
-
-
-def ask(source: Source, rows: Sequence[Row]) -> Proposals:
-    """An answer that was checked."""
-    budget = np.array([nodes for _, _, _, nodes in rows], np.uint32)
-    batch = Batch(
-        np.array([request for request, _, _, _ in rows], np.uint64),
-        np.array([start for _, start, _, _ in rows], np.uint32),
-        np.cumsum([len(tokens) for _, _, tokens, _ in rows], dtype=np.uint32),
-        np.array([token for _, _, tokens, _ in rows for token in tokens], np.int32),
-    )
-    return require_answer(source.propose(batch, budget), source.nature, budget)
-
-
-def drafts(source: Source, rows: Sequence[Row]) -> list[list[int]]:
-    """The tokens of each row."""
-    proposals = ask(source, rows)
-    ends = [0, *proposals.node_end.tolist()]
-    return [proposals.tokens[first:end].tolist() for first, end in itertools.pairwise(ends)]
-
-
-def ends(requests: Sequence[int]) -> Outcome:
-    none = np.array([], np.uint16)
-    return Outcome(np.array([], np.uint64), none, none, np.array(requests, np.uint64))
-
-
-def texts(seed: int, count: int) -> list[list[int]]:
-    """Of few different tokens, so that they repeat themselves."""
-    random = np.random.default_rng(seed)
-    return [random.integers(0, 4, random.integers(1, 60)).tolist() for _ in range(count)]
-
-
-def test_answers_keep_to_the_question_while_texts_grow(source: Source) -> None:
-    for growing in range(0, 60, 7):
-        rows = [
-            (number, min(growing, len(text)), text[growing : growing + 7], number % 9)
-            for number, text in enumerate(texts(1, 20))
-        ]
-        ask(source, rows)
-
-
-def test_some_text_that_repeats_itself_is_drafted_from(source: Source) -> None:
-    assert any(drafts(source, [(number, 0, text, 8) for number, text in enumerate(texts(2, 20))]))
-
-
-def test_a_batch_without_rows_and_rows_without_nodes_are_answered(source: Source) -> None:
-    assert drafts(source, []) == []
-    assert drafts(source, [(1, 0, [1, 2, 1, 2], 0), (2, 0, [], 4)])[0] == []
-
-
-def test_no_row_depends_on_the_others(make: Make, source: Source) -> None:
-    rows = [(number, 0, text, 8) for number, text in enumerate(texts(3, 12))]
-    together = drafts(source, rows)
-    for row, draft in zip(rows, together, strict=True):
-        alone = make()
-        assert drafts(alone, [row]) == [draft]
-        alone.close()
-
-
-def test_how_a_text_came_makes_no_difference(make: Make, source: Source) -> None:
-    for number, text in enumerate(texts(4, 12)):
-        middle = len(text) // 2
-        drafts(source, [(number, 0, [*text[:middle], 3, 3, 3], 8)])
-        piecewise = drafts(source, [(number, middle, text[middle:], 8)])  # three tokens were taken back
-        at_once = make()
-        assert piecewise == drafts(at_once, [(number, 0, text, 8)])
-        assert drafts(source, [(number, 0, text, 8)]) == piecewise  # shown once more
-        at_once.close()
-
-
-def test_what_ended_is_forgotten_and_its_memory_with_it(source: Source) -> None:
-    held = []
-    for life in range(4):
-        requests = range(50 * life, 50 * life + 50)
-        drafts(source, [(number, 0, text, 8) for number, text in zip(requests, texts(5, 50), strict=True)])
-        source.observe(ends(requests))
-        held.append(source.memory())
-    assert held[1] == held[2] == held[3]
-
-
-def test_outcomes_of_proposals_are_taken(source: Source) -> None:
-    rows = [(number, 0, text, 8) for number, text in enumerate(texts(6, 30))]
-    counts = np.array([len(draft) for draft in drafts(source, rows)], np.uint16)
-    requests = np.arange(len(rows), dtype=np.uint64)[counts > 0]
-    nothing_ended = np.array([], np.uint64)
-    source.observe(Outcome(requests, counts[counts > 0], np.minimum(counts[counts > 0], 1), nothing_ended))
-    ask(source, [(number, len(text), [1, 2], 8) for number, _, text, _ in rows])
+class TestSources(SourcePromises):
+    @pytest.fixture(params=NAMES)
+    def make(self, request: pytest.FixtureRequest) -> Make:
+        return partial(REGISTRY.make, request.param, {}, OFFERED)

@@ -1,5 +1,6 @@
 """Block drafters as sources: with a confidence head, and without."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 
 from draftd.blocks.checkpoint import save_checkpoint
 from draftd.blocks.walk import draft
-from draftd.sources import REGISTRY, Batch, BlockModel, GuardedSource, OneHotBlockModel, SourceError, Why
-from tests.contract.test_sources import OFFERED, ask, drafts
+from draftd.sources import REGISTRY, Batch, GuardedSource, Need, SourceError, Why
+from draftd.sources.block_model import BlockModel, OneHotBlockModel
+from tests.contract.source_promises import Make, SourcePromises, ask, drafts
 from tests.engines.blocks.tiny import CONFIG, tiny_drafter
 
+OFFERED = frozenset({Need.TOKENS})
 TEXT, OTHER = [3, 7, 0, 30, 21, 1, 2, 9], [6, 6, 5]
 
 
@@ -24,6 +27,12 @@ def confident(tmp_path: Path) -> Path:
 def unsure(tmp_path: Path) -> Path:
     save_checkpoint(tiny_drafter("gated", confidence=False), tmp_path / "unsure")
     return tmp_path / "unsure"
+
+
+class TestPromises(SourcePromises):
+    @pytest.fixture(params=[0.0, 1.0], ids=["greedy", "sampled"])
+    def make(self, request: pytest.FixtureRequest, confident: Path) -> Make:
+        return partial(REGISTRY.make, "block", {"checkpoint": confident, "temperature": request.param}, OFFERED)
 
 
 def test_a_row_gets_the_beginning_of_its_block_with_its_survival(confident: Path) -> None:
