@@ -1,6 +1,6 @@
 """Trains a small block drafter on SmolLM2-135M's own outputs, and says what it is worth on others.
 
-    python -m bench.train_block_drafter --out DIR [--questions 320] [--tokens 160] [--steps 600]
+    python -m bench.train_block_drafter --out DIR [--questions 224] [--tokens 160] [--steps 600]
         [--markov-head vanilla | gated | recurrent] [--no-confidence-head] [--outputs FILE] [--seed 0]
 
 Runs in what `make engines` sets up, on processors alone. SmolLM2 answers the first questions of the bundled corpus,
@@ -35,8 +35,8 @@ from draftd.replay.traces import RecordedRequest, read_trace
 from draftd.sources import GuardedSource, Ngram, Source
 from draftd.sources.block_model import BlockModel, OneHotBlockModel
 
-QUESTIONS, TOKENS, STEPS = 320, 160, 600
-CONFIDENCE_BATCHES = 30
+QUESTIONS, TOKENS, STEPS = 224, 160, 600
+CONFIDENCE_BATCHES = 20
 BUDGET = 7  # nodes of a step in the final replay: a block
 AT_ONCE = 8  # requests of a replay
 

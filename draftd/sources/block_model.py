@@ -20,8 +20,8 @@ def _nature(*, states_survival: bool) -> Nature:
         shape=Shape.CHAIN,
         states_survival=states_survival,
         lane=Lane.THREAD,
-        call_micros=5_000.0,  # of the reference checkpoint on one core
-        row_micros=10_000.0,
+        call_micros=15_000.0,  # of the reference checkpoint on one core
+        row_micros=7_000.0,
     )
 
 
