@@ -7,6 +7,8 @@ from draftd.sources.registry import REGISTRY, Registry, SourceError, register
 from draftd.sources.source import Batch, Lane, Nature, Need, Outcome, Proposals, Shape, Source
 
 REGISTRY.offer("draft_model", "draftd.sources.draft_model:DraftModel", extra="models")
+REGISTRY.offer("block", "draftd.sources.block_model:BlockModel", extra="models")
+REGISTRY.offer("block_one_hot", "draftd.sources.block_model:OneHotBlockModel", extra="models")
 
 __all__ = [
     "REGISTRY",

@@ -8,7 +8,7 @@ from draftd.sources import REGISTRY, Need
 from tests.contract.source_promises import Make, SourcePromises
 
 OFFERED = frozenset({Need.TOKENS})
-WITH_A_MODEL = {"draft_model"}  # has its own tests in tests/engines, where there is one
+WITH_A_MODEL = {"draft_model", "block", "block_one_hot"}  # have their own tests in tests/engines, where there is one
 NAMES = [name for name in REGISTRY.names() if name not in WITH_A_MODEL and REGISTRY.find(name).nature.needs <= OFFERED]
 
 
