@@ -23,15 +23,17 @@ REQUESTS, LONGEST, MOST = 4, 256, 5  # at a time; tokens of one; tokens of a dra
 CPU = torch.device("cpu")
 
 
-def configured(model_dir: Path, method: str = "ngram_gpu", **options: Any) -> VllmConfig:
+def configured(model_dir: Path, ranks: int = 1, **options: Any) -> VllmConfig:
     """As vLLM resolves it, which loads its plug-ins. `options`: of the speculation."""
-    speculation = {"method": method, "num_speculative_tokens": MOST} | options
+    speculation = {"method": "ngram_gpu", "num_speculative_tokens": MOST} | options
     arguments = EngineArgs(
         model=str(model_dir),
         dtype="float32",
+        skip_tokenizer_init=True,
         enforce_eager=True,
         max_model_len=LONGEST,
         max_num_seqs=REQUESTS,
+        tensor_parallel_size=ranks,
         speculative_config=speculation,
     )
     return arguments.create_engine_config()
