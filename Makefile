@@ -83,6 +83,16 @@ $(ENGINES)/installed.stamp: $(ENGINES)/engines.stamp pyproject.toml $(CORE_FILES
 	@$(ENGINES_PIP) install --no-build-isolation --config-settings=build-dir=build/engines/tree --editable .
 	@touch $@
 
+# The vLLM whose default is the asynchronous runner. Its wheel is built for CUDA: what can be imported here is its Python.
+VLLM_V2 := build/engines/vllm_v2
+
+$(VLLM_V2)/installed.stamp: $(ENGINES)/engines.stamp tests/engines/vllm_v2/requirements.txt
+	@echo "set-up: installing vLLM 0.33 beside the engines (340 MB)"
+	@rm -rf $(VLLM_V2)
+	@$(ENGINES_PIP) install --no-deps --no-compile --target $(VLLM_V2) -r tests/engines/vllm_v2/requirements.txt
+	@find $(VLLM_V2) \( -name '*.so' -o -name vllm-rs \) -delete
+	@touch $@
+
 # --- what the README promises ---
 
 demo: $(VENV)/installed.stamp
@@ -99,7 +109,7 @@ test-python: $(VENV)/dev.stamp | test-cpp
 
 engines: $(ENGINES)/installed.stamp
 
-test-engines: engines
+test-engines: engines $(VLLM_V2)/installed.stamp
 	@$(ENGINES)/bin/python -m pytest tests/engines $(PYTEST_ARGS)
 
 # --- gates ---

@@ -77,6 +77,11 @@ class AdapterSettings(BaseSettings):
         default=(),
         description="Batch sizes that the engine pads to, ascending, as JSON: [1, 2, 4, 8]. A schedule goes by them.",
     )
+    ngram_gpu: bool = Field(
+        default=False,
+        description="In vLLM's asynchronous model runner its method ngram_gpu is draftd's matcher "
+        "([ngram-gpu.md](ngram-gpu.md#in-vllm)). Other engines don't look at it.",
+    )
 
     @field_validator("endpoint")
     @classmethod

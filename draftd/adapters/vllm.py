@@ -62,7 +62,7 @@ class DraftdProposer:
             self._shared_drafts = SharedDrafts(group, runner.max_num_reqs, self._most_tokens)
         if group.rank_in_group == 0:
             client = self._settings.connect(
-                _served_name(self._config.model_config),
+                served_name(self._config.model_config),
                 verifier=f"vllm-{self._config.parallel_config.data_parallel_rank}",
                 vocabulary_size=self._config.model_config.get_vocab_size(),
             )
@@ -184,7 +184,7 @@ class SharedDrafts:
         return [row[1 : 1 + row[0]].tolist() for row in self._rows[:count]]
 
 
-def _served_name(model_config: Any) -> str:
+def served_name(model_config: Any) -> str:
     """What its clients call the model, or where it was loaded from."""
     name = model_config.served_model_name
     return str(name[0] if isinstance(name, list) else name or model_config.model)

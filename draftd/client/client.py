@@ -19,6 +19,7 @@ from draftd.client.pacing import PacingOptions, StepOptions, load_of
 from draftd.client.request import CloseWord, Request, close_reason
 from draftd.client.ring_channel import RingChannel
 from draftd.client.rows import Rows, Verified, Wish, verified_rows, wanted_nodes
+from draftd.client.tape import NewWindows
 from draftd.client.zmq_channel import ZmqChannel
 from draftd.wire import Namespace, Reason
 
@@ -146,11 +147,26 @@ class ChannelClient(Closing):
         until = self._until()
         wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        drafts = drafts_of(still_open, self._line.post_ahead(_rows(still_open, verified), wish, until))
+        rows = _rows(still_open, verified)
+        tails = self._line.post_ahead(rows, wish, until)
+        drafts = drafts_of(still_open, self._line.left(rows.mirrors, wish) if tails is None else tails)
         closed = [request for request in commits if request not in still_open]
         with self._line.guard:
             drafts.update(drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED)))
         return {request: drafts[request] for request in commits}
+
+    def windows_ahead(
+        self, commits: Mapping[Request, Sequence[int]], max_nodes: int, *, tapes: int
+    ) -> dict[Request, NewWindows]:
+        """`step_ahead` with tapes for an engine that matches by itself, as on its device: docs/ngram-gpu.md.
+
+        Commits, asks for drafts of `max_nodes` and for `tapes` windows, at most 16, for each request, and returns at
+        once which windows came since the last call, for those that are not closed. Nothing is matched here."""
+        until = self._until()
+        still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
+        rows = _rows(still_open, None)
+        self._line.post_ahead(rows, Wish(max_nodes, tapes=tapes), until)
+        return dict(zip(still_open, self._line.windows(rows.mirrors), strict=True))
 
     def commit(
         self, commits: Mapping[Request, Sequence[int]], *, verified: Mapping[Request, Verified] | None = None

@@ -18,6 +18,7 @@ from draftd.client.pacing import PacingOptions, fill_greeting
 from draftd.client.rows import RowColumns, Rows, Wish, fill_commit
 from draftd.client.standing import Answer, Standing
 from draftd.client.tail_buffer import TailBuffer
+from draftd.client.tape import NewWindows
 from draftd.client.tape_buffer import TapeBuffer
 from draftd.client.under_way import Unanswered, UnderWay
 from draftd.wire import NO_TAIL, PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
@@ -134,6 +135,10 @@ class ClientCore:
             return self._tape_buffer.drafts(mirrors, wish.max_nodes, wish.budget)
         tails = self._tail_buffer.left(mirrors, wish)
         return lambda: tails
+
+    def windows(self, mirrors: Sequence[Mirror]) -> list[NewWindows]:
+        """The windows that came for each request since the last call."""
+        return self._tape_buffer.windows(mirrors)
 
     def gave_up(self, outgoing: Outgoing, reason: Reason) -> None:
         """No answer came in time (LATE), or the message was lost with the connection (any other reason)."""

@@ -9,6 +9,7 @@ from draftd.client.draft import Tails
 from draftd.client.mirror import Mirror
 from draftd.client.rows import Rows, Wish
 from draftd.client.standing import Answer
+from draftd.client.tape import NewWindows
 from draftd.wire import Reason
 
 
@@ -63,8 +64,8 @@ class Line:
         finally:
             self._end_turn()
 
-    def post_ahead(self, rows: Rows, wish: Wish, until: float) -> Tails:
-        """Commit and ask without waiting for the answer; what is left of the tails that came before."""
+    def post_ahead(self, rows: Rows, wish: Wish, until: float) -> Tails | None:
+        """Commit and ask without waiting for the answer. Returns empty tails that say why where nobody was asked."""
         if not self._take_turn(until):
             with self.guard:
                 return self._core.not_asked(rows, Reason.LATE)
@@ -82,11 +83,20 @@ class Line:
                     self._give_up(outgoing, Reason.UNREACHABLE)
                     with self.guard:
                         self._core.standing.judge(Reason.UNREACHABLE, time.monotonic())
-            with self.guard:
-                left = self._core.left(rows.mirrors, wish)
-            return left()
+            return None
         finally:
             self._end_turn()
+
+    def left(self, mirrors: list[Mirror], wish: Wish) -> Tails:
+        """Of the tails that came so far, or what the tapes say."""
+        with self.guard:
+            left = self._core.left(mirrors, wish)
+        return left()
+
+    def windows(self, mirrors: list[Mirror]) -> list[NewWindows]:
+        """That came since the last call."""
+        with self.guard:
+            return self._core.windows(mirrors)
 
     def close(self, until: float) -> None:
         """Nothing is asked any more. If another has the turn until then, the channel closes when that turn ends."""

@@ -50,18 +50,29 @@ class OwnText:
         return self._room[: self.length]
 
 
+@dataclass(frozen=True, slots=True)
+class NewWindows:
+    """What came for a request since it was last asked for what came, for whoever matches by itself."""
+
+    arrivals: list[list[TokenArray]]  # oldest first; of each its windows, int32[n]
+    starts: bool  # all that came before is to be forgotten: it was taken away, or is of another opening
+
+
 class Ring:
     """The windows of the latest arrivals, oldest first."""
 
     def __init__(self) -> None:
         self._arrivals: deque[list[Window]] = deque(maxlen=RING)
         self._joined: TokenArray | None = None
+        self._untaken = 0  # arrivals, the newest ones
+        self._starts = True
 
     def add(self, windows: list[Window]) -> None:
         """Of one arrival; the later one is preferred where two match equally far."""
         if windows:
             self._arrivals.append(windows)
             self._joined = None
+            self._untaken = min(self._untaken + 1, RING)
 
     def keep(self, origins: Collection[tuple[int, int]]) -> int:
         """Drops the windows of any other corpus or version, and drafts; how many."""
@@ -69,7 +80,15 @@ class Ring:
         kept = [[window for window in windows if window.origin in origins] for windows in self._arrivals]
         self._arrivals = deque((windows for windows in kept if windows), maxlen=RING)
         self._joined = None
+        self._untaken, self._starts = len(self._arrivals), True
         return before - len(list(self))
+
+    def take(self) -> NewWindows:
+        """What was added since the last call. Behind what is dropped all that is left comes once more."""
+        newest = list(self._arrivals)[len(self._arrivals) - self._untaken :]
+        new = NewWindows([[window.tokens for window in windows] for windows in newest], self._starts)
+        self._untaken, self._starts = 0, False
+        return new
 
     def __iter__(self) -> Iterator[Window]:
         for windows in self._arrivals:

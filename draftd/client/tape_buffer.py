@@ -13,7 +13,7 @@ from draftd.client.likeliest import likeliest
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
 from draftd.client.standing import Standing
-from draftd.client.tape import CONTEXT, OwnText, Ring, Tape, TokenArray, Window, drafted
+from draftd.client.tape import CONTEXT, NewWindows, OwnText, Ring, Tape, TokenArray, Window, drafted
 from draftd.client.trees import best_path
 from draftd.wire import DraftTail, DraftTape, Reason, Source, Status, StepReply, TailKind
 
@@ -76,6 +76,10 @@ class TapeBuffer:
             kind=bytes([TailKind.CHAIN]) * len(mirrors),
         )
         return lambda: _with_chains(tail, matchings, budget)
+
+    def windows(self, mirrors: Sequence[Mirror]) -> list[NewWindows]:
+        """What came for each since the last call."""
+        return [_tape_of(mirror).ring.take() for mirror in mirrors]
 
     def _take_away(self, message: DraftTape) -> None:
         """Windows and drafts of text that a request can't read any more go."""

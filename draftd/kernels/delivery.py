@@ -41,10 +41,10 @@ def empty_delivery(entries: int, device: torch.device) -> Tensor:
 def put_into_slots(texts: DeviceTexts, delivery: Tensor) -> None:
     """Adds what a delivery has to the tapes: an arrival for each row at most.
 
-    The last row of `texts` is nobody's: entries that are none end there."""
+    The last row of the tapes is nobody's: entries that are none end there."""
     row = delivery[:, _ROW].long()
     is_meant = (row >= 0) & (delivery[:, _OPENING] == texts.openings[row])
-    row = torch.where(is_meant, row, len(texts.lengths) - 1)
+    row = torch.where(is_meant, row, len(texts.openings) - 1)
     came_before = torch.where(delivery[:, _STARTS] > 0, 0, texts.arrivals[row])
     texts.tapes[row, came_before % texts.tapes.shape[1]] = delivery[:, _TOKENS:]
     texts.arrivals[row] = came_before + 1

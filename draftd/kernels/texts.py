@@ -39,11 +39,11 @@ class DeviceTexts:
     """The texts of requests, a row for each, and the windows of their tapes. All on one device.
 
     A window in `tapes` has a separator before it, and the rest of its arrival is filled with those. Arrival number *a*
-    of a row lies in slot `a % ring`, so the oldest slot is the next to be written. There is one row more than requests,
-    the last: nobody's, where writes that are meant for none end."""
+    of a row lies in slot `a % ring`, so the oldest slot is the next to be written. Tapes have one row more than there
+    are requests, the last: nobody's, where writes that are meant for none end."""
 
-    tokens: Tensor  # int32[rows + 1, width]
-    lengths: Tensor  # int32[rows + 1]: tokens of each row that count
+    tokens: Tensor  # int32[rows, width]
+    lengths: Tensor  # int32[rows]: tokens of each row that count
     tapes: Tensor  # int32[rows + 1, ring, arrival tokens]
     arrivals: Tensor  # int32[rows + 1]: how many came; 0: no slot counts
     openings: Tensor  # int32[rows + 1]: which request has the row, by a number that no other has; 0: none has it
@@ -51,15 +51,45 @@ class DeviceTexts:
     @classmethod
     def empty(cls, rows: int, width: int, device: torch.device) -> Self:
         """Raises ValueError for a width that a key has no room for."""
-        if width > MOST_TOKENS:
-            raise ValueError(f"{width} tokens: at most {MOST_TOKENS} fit into a key")
-        return cls(
-            tokens=torch.zeros((rows + 1, width), dtype=torch.int32, device=device),
-            lengths=torch.zeros(rows + 1, dtype=torch.int32, device=device),
-            tapes=torch.zeros((rows + 1, RING, ARRIVAL_TOKENS), dtype=torch.int32, device=device),
-            arrivals=torch.zeros(rows + 1, dtype=torch.int32, device=device),
-            openings=torch.zeros(rows + 1, dtype=torch.int32, device=device),
+        _check_width(width)
+        return cls.over(
+            torch.zeros((rows, width), dtype=torch.int32, device=device),
+            torch.zeros(rows, dtype=torch.int32, device=device),
         )
+
+    @classmethod
+    def over(cls, tokens: Tensor, lengths: Tensor) -> Self:
+        """The texts of an engine that keeps them itself, with empty tapes beside: nothing is copied. int32[rows, width]
+        and int32[rows].
+
+        Raises ValueError for tensors that the kernels would misread."""
+        are_read_so = (
+            tokens.dim() == 2
+            and lengths.shape == tokens.shape[:1]
+            and (tokens.dtype, lengths.dtype) == (torch.int32, torch.int32)
+            and (tokens.stride(1), lengths.stride(0)) == (1, 1)
+            and tokens.device == lengths.device
+        )
+        if not are_read_so:
+            raise ValueError(
+                f"texts are {tokens.dtype}{list(tokens.shape)} with strides {tokens.stride()} on {tokens.device}, "
+                f"their lengths {lengths.dtype}{list(lengths.shape)} with {lengths.stride()} on {lengths.device}: they "
+                "have to be int32[rows, width] and int32[rows] on one device, tokens of a row one behind the other"
+            )
+        _check_width(tokens.shape[1])
+        rows, device = len(tokens) + 1, tokens.device
+        return cls(
+            tokens=tokens,
+            lengths=lengths,
+            tapes=torch.zeros((rows, RING, ARRIVAL_TOKENS), dtype=torch.int32, device=device),
+            arrivals=torch.zeros(rows, dtype=torch.int32, device=device),
+            openings=torch.zeros(rows, dtype=torch.int32, device=device),
+        )
+
+
+def _check_width(width: int) -> None:
+    if width > MOST_TOKENS:
+        raise ValueError(f"{width} tokens: at most {MOST_TOKENS} fit into a key")
 
 
 def check_emitted(emitted: Tensor, counts: Tensor) -> None:

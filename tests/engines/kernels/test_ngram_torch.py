@@ -80,7 +80,7 @@ def test_the_v1_runner_of_vllm_finds_the_same_earliest_match(rows: list[Row], ru
     drafts = Drafts.empty(len(rows), rule, CPU)
     ngram_torch.draft(texts, torch.arange(len(rows)), rule, drafts)
     of_vllm = NgramGPUKernel._find_first_and_extract_all_n_parallel(
-        None, texts.tokens[:-1], texts.lengths[:-1].long(), rule.min_n, rule.max_n, rule.most_tokens
+        None, texts.tokens, texts.lengths.long(), rule.min_n, rule.max_n, rule.most_tokens
     )
     for row, tokens, theirs in zip(rows, drafts.tokens.tolist(), of_vllm.tolist(), strict=True):
         draft = [token for token in theirs if token != -1] if len(row.text) >= rule.min_n else []

@@ -92,7 +92,7 @@ def test_what_a_step_in_flight_emits_for_a_closed_row_goes_nowhere() -> None:
 
 @pytest.mark.parametrize("row", [-1, 2])
 def test_a_row_that_is_not_there_is_refused(row: int) -> None:
-    """Row 2 would be nobody's, and -1, too."""
+    """-1 would be the last, and tapes have a row 2, nobody's."""
     source = DeviceNgram(2, 8, RULE, CPU)
     with pytest.raises(ValueError, match="from 0 to 1"):
         source.open(row, [1, 2])
