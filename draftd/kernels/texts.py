@@ -108,13 +108,13 @@ class Drafts:
     """Buffers that a call fills, whatever they held. What is returned to callers are `tokens` and `counts`."""
 
     keys: Tensor  # int64[batch]: the best match of each row, see keys.py
-    tokens: Tensor  # int32[batch, most_tokens]
+    tokens: Tensor  # int32 or int64[batch, most_tokens]
     counts: Tensor  # int32[batch]: tokens of each row that are a draft
 
     @classmethod
-    def empty(cls, batch: int, rule: Rule, device: torch.device) -> Self:
+    def empty(cls, batch: int, rule: Rule, device: torch.device, dtype: torch.dtype = torch.int32) -> Self:
         return cls(
             keys=torch.empty(batch, dtype=torch.int64, device=device),
-            tokens=torch.empty((batch, rule.most_tokens), dtype=torch.int32, device=device),
+            tokens=torch.empty((batch, rule.most_tokens), dtype=dtype, device=device),
             counts=torch.empty(batch, dtype=torch.int32, device=device),
         )
