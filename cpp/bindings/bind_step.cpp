@@ -168,8 +168,8 @@ std::vector<DraftedNode> drafted_nodes(std::span<const std::uint32_t> node_end, 
   require_ids(tokens);
   std::vector<DraftedNode> nodes;
   nodes.reserve(tokens.size());
-  for (std::size_t row = 0; row < node_end.size(); ++row) {
-    for (std::size_t first = nodes.size(); nodes.size() < node_end[row];) {
+  for (const std::uint32_t end : node_end) {
+    for (const std::size_t first = nodes.size(); nodes.size() < end;) {
       const std::size_t i = nodes.size();
       const auto before = static_cast<std::int64_t>(i - first) - 1;
       const std::int64_t parent = parents.empty() ? before : parents[i];

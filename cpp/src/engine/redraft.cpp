@@ -42,7 +42,7 @@ void Engine::redraft(std::uint64_t verifier, std::span<const std::uint32_t> requ
     bench.rows.push_back(entry);
     bench.reasons.push_back(reason);
   }
-  s.draft(bench, budget, min_survival, cost, tails);
+  Storage::draft(bench, budget, min_survival, cost, tails);
   const std::scoped_lock accounts(s.accounts);
   s.count_tails(before, -1);
   s.count_tails(tails, 1);

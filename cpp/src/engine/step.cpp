@@ -94,14 +94,14 @@ void Engine::step(std::uint64_t verifier, const StepColumns& step, double now, T
       tails.allowed.push_back(static_cast<std::uint16_t>(allowed.nodes));
       if (allowed.reason == Reason::kNotEmpty) s.wish_for(*entry, allowed.nodes, bench);
     }
-    s.draft(bench, step.budget, step.min_survival, step.cost, tails);
+    Storage::draft(bench, step.budget, step.min_survival, step.cost, tails);
     s.count_step(bench, tails, now);
   }
   s.enforce_memory_limit(turn, retired);
 }
 
 void Engine::Storage::draft(Workbench& bench, std::uint32_t budget, double min_survival, std::optional<StepCost> cost,
-                            TailColumns& tails) const {
+                            TailColumns& tails) {
   std::uint32_t asked = 0;
   for (const DraftWish& wish : bench.wishes) asked += wish.max_nodes;
   bench.judge_fits();

@@ -240,8 +240,8 @@ struct Engine::Storage {
                              Retired& retired);
   void count_step(const Workbench& bench, const TailColumns& tails, double now);
   // What the wishes of the bench get, and every row of it is told.
-  void draft(Workbench& bench, std::uint32_t budget, double min_survival, std::optional<StepCost> cost,
-             TailColumns& tails) const;
+  static void draft(Workbench& bench, std::uint32_t budget, double min_survival, std::optional<StepCost> cost,
+                    TailColumns& tails);
   // With `accounts`, both. `times` -1: they were not delivered after all.
   void count_tails(const TailColumns& tails, std::int64_t times);
   void count_error(std::uint8_t status);
