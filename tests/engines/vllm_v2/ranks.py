@@ -1,7 +1,8 @@
-"""One rank of a tensor-parallel group of vLLM's: `python -m tests.engines.vllm_v2.rank RANK DIRECTORY` writes what it
-drafted, and what it would have drafted alone, to DIRECTORY/RANK.json."""
+"""Two ranks of a tensor-parallel group of vLLM's: `python -m tests.engines.vllm_v2.ranks DIRECTORY` writes what each
+drafted, and what it would have drafted alone, to DIRECTORY/RANK.json. They are forked once vLLM is imported."""
 
 import json
+import multiprocessing.connection
 import random
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ RULE = Rule(2, 6, MOST, pad_with_last=True)
 STEPS = 60
 
 
-def main(rank: int, directory: Path) -> None:
+def run(rank: int, directory: Path) -> None:
     """Both are given the same tokens; windows come by the rank's own chance, at most every other step."""
     config = configured(directory / "model", prompt_lookup_min=2, prompt_lookup_max=6, ranks=2)
     meet(config, f"file://{directory / 'meeting'}", rank, ranks=2)
@@ -49,5 +50,17 @@ def main(rank: int, directory: Path) -> None:
     (directory / f"{rank}.json").write_text(json.dumps({"feeds": feeds, "drafts": drafts, "expected": expected}))
 
 
+def main(directory: Path) -> int:
+    """0 if both ended well. One that lost the other would wait for it for ever."""
+    forking = multiprocessing.get_context("fork")
+    ranks = [forking.Process(target=run, args=(rank, directory), daemon=True) for rank in range(2)]
+    for rank in ranks:
+        rank.start()
+    multiprocessing.connection.wait([rank.sentinel for rank in ranks])
+    for rank in ranks:
+        rank.join(60)
+    return int(any(rank.exitcode != 0 for rank in ranks))
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    sys.exit(main(Path(sys.argv[1])))
