@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from draftd.models.paged_cache import PagedModel
 from draftd.sources import REGISTRY, Batch, Need, Proposals, SourceError
 from draftd.sources.draft_model import DraftModel
 from tests.contract.source_promises import Make, Row, SourcePromises, ask, drafts, ends
@@ -156,6 +158,27 @@ def test_rows_that_find_no_memory_beside_the_others_of_their_call_are_empty_and_
         assert_same(found, wanted(model, it, 4, 4, 1))
 
 
+def test_a_pass_that_fails_costs_its_call_and_no_memory(made: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = made(kv_tokens=96)
+    rows: list[Row] = [(number, 0, text(number, 40), 4) for number in range(2)]
+    plain = PagedModel.run
+    for passes_before in (0, 1, 3):
+        left = [passes_before]
+
+        def run(self: PagedModel, asked: Any, keep: int, left: list[int] = left) -> torch.Tensor:
+            if not left[0]:
+                raise RuntimeError("out of memory")
+            left[0] -= 1
+            return plain(self, asked, keep)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(PagedModel, "run", run)
+            with pytest.raises(RuntimeError, match="out of memory"):
+                ask(source, rows)
+    for found, (_, _, it, _) in zip(trees(ask(source, rows)), rows, strict=True):
+        assert_same(found, wanted(model, it, 4, 4, 1))
+
+
 def test_instances_share_a_model_and_know_nothing_of_each_others_requests(made: Any, model: Any) -> None:
     alone = made()
     whole = alone.memory()
@@ -198,8 +221,6 @@ def drawn(source: DraftModel, it: list[int], budget: int) -> tuple[Proposals, np
 
 
 def test_drawn_drafts_come_with_what_they_were_drawn_from(made: Any, model: Any) -> None:
-    import torch
-
     it = text(1, 12)
     proposals, distributions = drawn(made(temperature=2.0, seed=5), it, 3)
     tokens = proposals.tokens.tolist()

@@ -60,7 +60,15 @@ def test_the_last_token_is_never_kept_so_that_its_logits_can_be_had(slots: Slots
 
 @pytest.mark.parametrize(
     ("start", "tokens", "kept"),
-    [(1, [9, 9], 1), (0, [5, 6, 7, 8], 3), (0, [5, 9, 7], 1), (2, [], 1), (0, [], 0), (0, [5, 6], 1)],
+    [
+        (1, [9, 9], 1),
+        (1, [9, 9, 4, 4], 1),
+        (0, [5, 6, 7, 8], 3),
+        (0, [5, 9, 7], 1),
+        (2, [], 1),
+        (0, [], 0),
+        (0, [5, 6], 1),
+    ],
 )
 def test_a_text_that_differs_keeps_what_is_before(slots: Slots, start: int, tokens: list[int], kept: int) -> None:
     text = KeptText()
