@@ -36,7 +36,8 @@ from draftd.sources import GuardedSource, Ngram, Source
 from draftd.sources.block_model import BlockModel, OneHotBlockModel
 
 QUESTIONS, TOKENS, STEPS = 224, 160, 600
-CONFIDENCE_BATCHES = 20
+LEAST_QUESTIONS = 10
+CONFIDENCE_BATCHES = 30
 BUDGET = 7  # nodes of a step in the final replay: a block
 AT_ONCE = 8  # requests of a replay
 
@@ -132,6 +133,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--outputs", type=Path, help="recording of the answers")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
+    if options.questions < LEAST_QUESTIONS:
+        parser.error(f"--questions {options.questions}: give at least {LEAST_QUESTIONS}, for a tenth is only replayed")
     results = train(options)
     title = f"{results[0].requests} answers that were not learned from, {BUDGET} nodes a step"
     report_console().print(report(results, title))

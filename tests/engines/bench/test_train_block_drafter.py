@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from rich.progress import Progress
+from safetensors import safe_open
 from torch import Tensor
 
 from bench.block_training import learn_confidence, learn_tokens, lessons_from, untrained_drafter
@@ -19,7 +20,6 @@ from bench.train_block_drafter import main, parts, replayed, trained_drafter
 from draftd.blocks.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
 from draftd.blocks.config import MarkovHeadType
 from draftd.blocks.drafter import BlockDrafter
-from draftd.demo.smollm2 import load_smollm2
 from draftd.replay.traces import RecordedRequest, read_trace
 from draftd.sources.block_model import BlockModel, OneHotBlockModel
 
@@ -40,9 +40,10 @@ def recorded(checkpoint: Path) -> Sequence[RecordedRequest]:
 
 
 @pytest.fixture(scope="module")
-def embeddings() -> Tensor:
-    weight: Tensor = load_smollm2()[0].model.embed_tokens.weight.detach()
-    return weight
+def embeddings(model_dir: Path) -> Tensor:
+    with safe_open(model_dir / "model.safetensors", "pt") as weights:
+        embedding: Tensor = weights.get_tensor("model.embed_tokens.weight")
+    return embedding
 
 
 def untrained(
@@ -109,3 +110,9 @@ def test_the_same_answers_and_seed_give_the_same_drafter_and_another_seed_anothe
 
     assert weights(1) == weights(1) != weights(2)
     assert replayed("block", OneHotBlockModel(tmp_path), held_out).steps > 0  # without a confidence head
+
+
+def test_too_few_questions_for_three_parts_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--out", str(tmp_path), "--questions", "9"])
+    assert "--questions 9: give at least 10" in capsys.readouterr().err
