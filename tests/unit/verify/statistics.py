@@ -13,8 +13,8 @@ LEAST_EXPECTED = 5.0  # rarer outcomes are one outcome together: the chi-square 
 def chi_square(counts: Counter[Hashable], wanted: Mapping[Hashable, float]) -> tuple[float, float]:
     """Pearson's statistic and its limit: the quantile, by the approximation of Wilson and Hilferty."""
     total = counts.total()
-    rare = [outcome for outcome, probability in wanted.items() if total * probability < LEAST_EXPECTED]
-    pairs = [(counts[it], total * probability) for it, probability in wanted.items() if it not in set(rare)]
+    rare = {outcome for outcome, probability in wanted.items() if total * probability < LEAST_EXPECTED}
+    pairs = [(counts[it], total * probability) for it, probability in wanted.items() if it not in rare]
     if rare:
         pairs.append((sum(counts[it] for it in rare), total * sum(wanted[it] for it in rare)))
     statistic = sum((seen - expected) ** 2 / expected for seen, expected in pairs)
