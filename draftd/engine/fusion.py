@@ -92,6 +92,8 @@ class Fusion:
             self._requests[verifier, handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
 
     def closed(self, verifier: int, close: DraftClose) -> None:
+        if not self._requests:
+            return
         handles, epochs = np.frombuffer(close.request, "<u4").tolist(), np.frombuffer(close.epoch, "<u4").tolist()
         for handle, epoch in zip(handles, epochs, strict=True):
             request = self._requests.get((verifier, handle))

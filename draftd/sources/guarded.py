@@ -15,6 +15,7 @@ from draftd.sources.lanes import CallerLane, Late, OwnThreadLane, SourceLane, Wo
 from draftd.sources.source import Batch, Lane, Outcome, Proposals, Source, begins
 
 CLOSE_SECONDS = 2.0
+NO_OUTCOMES = Outcome(np.empty(0, np.uint64), np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(0, np.uint64))
 
 
 class Why(StrEnum):
@@ -71,6 +72,8 @@ class GuardedSource:
                 return self._not_asked(Why.OFF)
             return self._call(batch, budget, until - time.perf_counter())
         finally:
+            if self._ended:  # perhaps while it was asked
+                self._tell(NO_OUTCOMES)
             self._turn.release()
 
     def _call(self, batch: Batch, budget: NDArray[np.uint32], seconds: float) -> tuple[Proposals | None, Why]:
@@ -95,17 +98,17 @@ class GuardedSource:
     def observe(self, outcome: Outcome) -> None:
         """Passes it on; of the requests that ended, those that the source was ever shown.
 
-        A source that can't hear now, for it hangs or keeps failing to, misses what became of its proposals; ends are
-        kept for the next outcome that reaches it."""
-        with self._turn:
-            with self._record:
-                ended = (request for request in outcome.ended.tolist() if self._shown.pop(request, None) is not None)
-                self._ended.extend(ended)
-                if not (self._ended or len(outcome.request)) or not self._hearing.allows(self._clock()):
-                    return
-            known = Outcome(outcome.request, outcome.verified, outcome.accepted, np.array(self._ended, np.uint64))
-            if self._lane.later(lambda: self._observe(known)):
-                self._ended.clear()
+        Never waits. A source that can't hear now, for another step asks it, it hangs or keeps failing to, misses what
+        became of its proposals; ends are kept until they reach it."""
+        with self._record:
+            ended = (request for request in outcome.ended.tolist() if self._shown.pop(request, None) is not None)
+            self._ended.extend(ended)
+        if not (self._ended or len(outcome.request)) or not self._turn.acquire(blocking=False):
+            return
+        try:
+            self._tell(outcome)
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Closes the source; one that is still at a call, when that ends. Of one that hangs, the thread is left to the
@@ -119,6 +122,17 @@ class GuardedSource:
                 self._failed(self._breaker, Why.FAILED, failed.error)
             else:
                 self._count_memory(0)
+
+    def _tell(self, outcome: Outcome) -> None:
+        """What became of proposals, and all ends that it was not told yet."""
+        with self._record:
+            if not self._hearing.allows(self._clock()):
+                return
+            ended = np.array(self._ended, np.uint64)
+        known = Outcome(outcome.request, outcome.verified, outcome.accepted, ended)
+        if self._lane.later(lambda: self._observe(known)):
+            with self._record:
+                del self._ended[: len(ended)]
 
     def _count_memory(self, held: int) -> None:
         facts.source_holds(self.name, held - self._held)

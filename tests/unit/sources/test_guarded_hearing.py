@@ -1,5 +1,7 @@
 """What became of proposals and which requests ended reaches a source, or waits for it; so does its close."""
 
+import threading
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -144,3 +146,44 @@ def test_a_source_that_fails_to_close_fails_alone(clock: Clock, lane: Lane) -> N
     name = f"clinging {lane.value}"
     GuardedSource(name, Clinging(), clock).close()
     assert calls(name, Why.FAILED) == 1
+
+
+class HangsWhileItIsAsked(Watched):
+    nature = nature(lane=Lane.THREAD)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.go_on = threading.Event(), threading.Event()
+
+    def propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
+        self.is_asked.set()
+        self.go_on.wait(AMPLE)
+        return super().propose(batch, budget)
+
+
+def test_who_tells_does_not_wait_for_a_call_under_way_and_the_end_comes_behind_it() -> None:
+    hanging = HangsWhileItIsAsked()
+    source = GuardedSource("hanging", hanging)
+    asking = threading.Thread(target=ask, args=(source, batch(1)))
+    asking.start()
+    assert hanging.is_asked.wait(AMPLE)
+    source.observe(ended(1))
+    assert hanging.outcomes == []
+    hanging.go_on.set()
+    asking.join(AMPLE)
+    until(lambda: hanging.heard_ends() == [1])
+    source.close()
+
+
+def test_the_bytes_of_all_instances_are_counted_until_they_are_closed() -> None:
+    def bytes_held() -> float | None:
+        return REGISTRY.get_sample_value("draftd_source_bytes", {"source": "two"})
+
+    one, other = GuardedSource("two", Watched()), GuardedSource("two", Watched())
+    for source in (one, other):
+        ask(source, batch(1))
+    assert bytes_held() == 200
+    one.close()
+    assert bytes_held() == 100
+    other.close()
+    assert bytes_held() == 0
