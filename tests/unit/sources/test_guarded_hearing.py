@@ -112,7 +112,7 @@ def test_nothing_is_put_behind_a_call_that_hangs(clock: Clock) -> None:
     until_told(source, clock, batch(3), Why.ANSWERED)
     source.observe(judged(3))
     ask(source, batch(3))
-    assert [(it.request.tolist(), it.ended.tolist()) for it in hanging.outcomes] == [([3], [1, 2])]
+    assert [(it.request.tolist(), it.ended.tolist()) for it in hanging.outcomes] == [([], [1, 2]), ([3], [])]
 
 
 def test_a_source_that_hangs_keeps_nothing_from_ending(
