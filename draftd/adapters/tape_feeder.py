@@ -38,13 +38,14 @@ class TapeFeeder:
         self._requests = FedRequests(client, post, most_tokens, options)
         self._logger = logger
         self._sightings: queue.Queue[Sighting | None] = queue.Queue()
+        self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="draftd-tapes", daemon=True)
         self._thread.start()
 
     @property
     def has_room(self) -> bool:
         """For another sighting. A step without one is made up for by the next."""
-        return self._sightings.qsize() < MOST_WAITING
+        return not self._has_ended and self._sightings.qsize() < MOST_WAITING
 
     def tell(self, sighting: Sighting) -> None:
         self._sightings.put(sighting)
@@ -66,8 +67,13 @@ class TapeFeeder:
             )
         log = HealthLog(self._client, self._logger)
         log.look(time.monotonic())  # of the greeting enough is said
-        while (sighting := self._sightings.get()) is not None:
-            sighting.wait()
-            self._requests.take(sighting)
-            log.look(time.monotonic())
-        self._client.close()
+        try:
+            while (sighting := self._sightings.get()) is not None:
+                sighting.wait()
+                self._requests.take(sighting)
+                log.look(time.monotonic())
+        except Exception:
+            self._logger.exception("draftd sends no more windows: drafts are matched in each request's own text alone")
+        finally:
+            self._has_ended = True
+            self._client.close()

@@ -45,10 +45,10 @@ class AskedSources:
 
     def any_for(self, namespace: Namespace) -> bool:
         """Whether a source is to be asked for its requests; from the first time on its instance is made."""
-        if (place := self._place(namespace)) is None:
+        if (place := self._place(namespace)) is None or self._closed:
             return False
         with self._lock:
-            if namespace in self._of or self._closed:
+            if namespace in self._of:
                 return True
             spare = self._spare.pop(place, None)
             self._of[namespace] = None if spare is None else self._guarded(place, spare)
@@ -93,4 +93,11 @@ class AskedSources:
 
 
 def _made(settings: SourceSettings) -> Source:
+    """Raises SourceError also for one that would never be asked."""
+    least = REGISTRY.find(settings.name).nature.micros(1) / 1000
+    if least > settings.milliseconds:
+        raise SourceError(
+            f"draft source {settings.name!r} says that a call takes {least:g} ms, and sources.milliseconds is "
+            f"{settings.milliseconds:g}: it would never be asked"
+        )
     return REGISTRY.make(settings.name, settings.options, OFFERED)

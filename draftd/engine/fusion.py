@@ -84,28 +84,35 @@ class Fusion:
         self._core = core
         self._sources = sources
         self._numbers = count(1)
-        self._requests: dict[tuple[int, int], FusedRequest] = {}  # by verifier and handle
+        self._requests: dict[int, dict[int, FusedRequest]] = {}  # by verifier and handle
 
     def opened(self, verifier: int, handle: int, epoch: int, namespace: Namespace, now: float) -> None:
-        self._end((verifier, handle))
+        self._end(verifier, handle)
         if self._sources.any_for(namespace):
-            self._requests[verifier, handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
+            of_verifier = self._requests.setdefault(verifier, {})
+            of_verifier[handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
 
     def closed(self, verifier: int, close: DraftClose) -> None:
-        if not self._requests:
+        of_verifier = self._requests.get(verifier)
+        if not of_verifier:
             return
         handles, epochs = np.frombuffer(close.request, "<u4").tolist(), np.frombuffer(close.epoch, "<u4").tolist()
         for handle, epoch in zip(handles, epochs, strict=True):
-            request = self._requests.get((verifier, handle))
+            request = of_verifier.get(handle)
             if request is not None and request.epoch == epoch:
-                self._end((verifier, handle))
+                self._end(verifier, handle)
 
     def expire(self, since: float) -> None:
         """Requests that have not been heard of since then are over."""
-        for key in [key for key, request in list(self._requests.items()) if request.seen < since]:
-            self._end(key)
+        for verifier, of_verifier in list(self._requests.items()):
+            for handle, request in list(of_verifier.items()):
+                if request.seen < since:
+                    self._end(verifier, handle)
+            if not of_verifier:
+                self._requests.pop(verifier, None)
 
     def close(self) -> None:
+        self._requests.clear()
         self._sources.close()
 
     def improved(
@@ -115,12 +122,14 @@ class Fusion:
         tails: native.Tails,
         cost: native.StepCost | None,
         now: float,
-    ) -> native.Tails:
-        """The answer to a step, with what sources have where asking them is worth it."""
-        if not self._requests:
-            return tails
+    ) -> tuple[native.Tails, float]:
+        """The answer to a step, with what sources have where asking them is worth it, and the seconds that the core
+        took for that."""
+        of_verifier = self._requests.get(batch.verifier)
+        if not of_verifier:
+            return tails, 0.0
         asked: dict[AskedSource, list[_Row]] = {}
-        for row in self._rows(batch, tails, now):
+        for row in self._rows(of_verifier, batch, tails, now):
             source = self._sources.of(row.request.namespace)
             if source is not None and source.worth.asks(row.expected):
                 asked.setdefault(source, []).append(row)
@@ -129,18 +138,22 @@ class Fusion:
         for source, rows in asked.items():
             self._ask(source, rows, batch, tails, time.perf_counter() - began, answers)
         if not answers.nodes:
-            return tails
+            return tails, 0.0
         nodes = answers.columns(len(batch.commit.request) // 4)
+        began = time.perf_counter()
         improved = self._core.redraft(batch.verifier, columns, tails, *nodes, batch.budget, batch.min_survival, cost)
+        seconds = time.perf_counter() - began
         trees = _Trees(improved)
         for row in (row for rows in asked.values() for row in rows):
             if row.row in answers.nodes:
                 tokens, parents, _ = answers.nodes[row.row]
                 proposed = Proposed.of(tokens, parents, trees.nodes(row.row))
                 row.request.drafted = Drafted(trees.base(row.row), row.expected, proposed)
-        return improved
+        return improved, seconds
 
-    def _rows(self, batch: StepBatch, tails: native.Tails, now: float) -> list[_Row]:
+    def _rows(
+        self, of_verifier: dict[int, FusedRequest], batch: StepBatch, tails: native.Tails, now: float
+    ) -> list[_Row]:
         """The rows that may have nodes. What their commits say of the sources' last proposals is passed on."""
         commit, trees = batch.commit, _Trees(tails)
         handles = np.frombuffer(commit.request, "<u4").tolist()
@@ -151,7 +164,7 @@ class Fusion:
         rows: list[_Row] = []
         told: dict[AskedSource, list[tuple[int, int, int]]] = {}
         for row, handle in enumerate(handles):
-            request = self._requests.get((batch.verifier, handle))
+            request = of_verifier.get(handle)
             if request is None:
                 continue
             request.seen = now
@@ -199,8 +212,8 @@ class Fusion:
                 row.request.unchanged = LONGEST
             answers.add(rows, proposals)
 
-    def _end(self, key: tuple[int, int]) -> None:
-        request = self._requests.pop(key, None)
+    def _end(self, verifier: int, handle: int) -> None:
+        request = self._requests.get(verifier, {}).pop(handle, None)
         if request is not None and request.asked is not None:
             request.asked.guarded.observe(_outcome((), ended=[request.number]))
 

@@ -175,7 +175,8 @@ class Engine(Histories):
         began = time.perf_counter()
         tails = self._core.step(sender, now, columns, batch.budget, batch.min_survival, pace.cost, pace.most_nodes)
         seconds = time.perf_counter() - began
-        tails = self._fusion.improved(batch, columns, tails, pace.cost, now)
+        tails, more_seconds = self._fusion.improved(batch, columns, tails, pace.cost, now)
+        seconds += more_seconds
 
         if verifier.pacer is not None:
             verifier.pacer.learn(batch, tails, shed=shed)

@@ -13,8 +13,8 @@ SLOWEST = 1 / 128
 """By how much of the latest outcome a mean moves, at least: traffic changes."""
 
 SOON, LATER, SETTLED = 8, 32, 64
-"""One of so many times the other thing is done, so that it stays known what comes of that: soon, and later, when the
-class has come up as often as it takes to settle."""
+"""One of so many times the other thing is done, so that it stays known what comes of that: soon while it does not pay
+to ask, until the class has come up as often as it takes to settle; else later."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,8 @@ class _Class:
 
 
 class Worth:
-    """Pure: drafts and what became of them come in. One for each namespace and source.
+    """Pure: drafts and what became of them come in. One for each namespace and source; where steps of several verifiers
+    interleave, an outcome may get lost, which is one of many.
 
     Survival is right on the whole; where it is wrong, as of text that the indexes don't know, the outcomes show it."""
 
@@ -52,7 +53,7 @@ class Worth:
         of_class.decisions += 1
         gain = of_class.asked.value - of_class.alone.value
         pays = of_class.asked.count < FIRST or gain >= self._least_gain
-        every = SOON if of_class.decisions <= SETTLED else LATER
+        every = LATER if pays or of_class.decisions > SETTLED else SOON
         return pays != (of_class.decisions % every == 0)
 
     def learn(self, expected: float, accepted: int, *, asked: bool) -> None:

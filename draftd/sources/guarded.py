@@ -57,20 +57,20 @@ class GuardedSource:
             return not self._lane.busy and self._breaker.would_allow(self._clock())
 
     def ask(self, batch: Batch, budget: NDArray[np.uint32], seconds: float) -> tuple[Proposals | None, Why]:
-        """Proposals, with at most budget[i] nodes for row i, or why there are none. Takes `seconds` at most.
+        """Proposals, with at most budget[i] nodes for row i, or why there are none. Takes `seconds` at most. Does not
+        wait for another step's call: what was left of the time would not be the source's fault.
 
         Raises nothing that the source could be a reason for."""
-        until = time.perf_counter() + seconds
         if self.nature.micros(len(budget)) / 1e6 > seconds:
             return self._not_asked(Why.NO_TIME)
-        if not self._turn.acquire(timeout=max(seconds, 0.0)):
+        if not self._turn.acquire(blocking=False):
             return self._not_asked(Why.BUSY)
         try:
             with self._record:
                 allowed = self._breaker.allows(self._clock())
             if not allowed:
                 return self._not_asked(Why.OFF)
-            return self._call(batch, budget, until - time.perf_counter())
+            return self._call(batch, budget, seconds)
         finally:
             if self._ended:  # perhaps while it was asked
                 self._tell(NO_OUTCOMES)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def junk(text: list[int], nodes: int) -> list[int]:
 def test_a_source_that_is_never_right_soon_takes_no_nodes_and_is_hardly_asked() -> None:
     """Text that the indexes foresee in part."""
     unit = noise(3, 40)
-    texts = [[token if random.Random(i).random() < 0.8 else i % VOCABULARY for i, token in enumerate(unit * 40)]]
+    texts = [[token if random.Random(i).random() < 0.8 else i % VOCABULARY for i, token in enumerate(unit * 80)]]
     with hybrid(NOTHING) as (_, client):
         alone, _ = decode(client, texts, prompt=80, max_nodes=8)
     with hybrid(junk) as (_, client):
@@ -189,6 +190,13 @@ def test_a_source_that_can_not_be_made_is_refused_when_the_engine_starts() -> No
         Engine(EngineSettings(), sources=[SourceSettings(name="scripted", options={"refuses": "work"})])
     with pytest.raises(SourceError, match="there is no draft source 'nothing'"):
         Engine(EngineSettings(), sources=[SourceSettings(name="nothing")])
+
+
+def test_a_source_that_would_never_be_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scripted, "nature", replace(Scripted.nature, call_micros=600.0))
+    refused = pytest.raises(SourceError, match=r"a call takes 0\.6 ms, and sources\.milliseconds is 0\.5")
+    with registered(NOTHING), refused:
+        Engine(EngineSettings(), sources=[SourceSettings(name="scripted", milliseconds=0.5)])
 
 
 def test_each_namespace_has_an_instance_of_its_own_and_others_have_none() -> None:

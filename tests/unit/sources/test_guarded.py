@@ -207,7 +207,7 @@ def test_two_steps_do_not_ask_at_once(clock: Clock, hanging: Hanging) -> None:
     other = threading.Thread(target=lambda: first.append(ask(source, batch(1))))
     other.start()
     until(lambda: hanging.threads)
-    assert ask(source, batch(2), SHORT) is Why.BUSY
+    assert ask(source, batch(2)) is Why.BUSY
     hanging.go_on.set()
     other.join(AMPLE)
     assert first == [Why.ANSWERED]
