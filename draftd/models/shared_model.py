@@ -72,9 +72,9 @@ class SharedModel:
             self._borrowers -= 1
             if self._borrowers:
                 return
+            self._queue.put(None)
+            self._thread.join()  # before another copy may be loaded beside it
             del self._all[self._options]
-        self._queue.put(None)
-        self._thread.join()
 
     def __init__(self, options: ModelOptions) -> None:
         self._options = options

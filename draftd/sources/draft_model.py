@@ -5,6 +5,7 @@ is whose texts these are, in whose tokens.
 """
 
 import math
+from array import array
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -61,6 +62,7 @@ class DraftModel:
             self._shared.release()
             raise
         self._requests: dict[int, _Request] = {}
+        self._text_bytes = 0
 
     @property
     def draws(self) -> bool:
@@ -88,8 +90,10 @@ class DraftModel:
 
     def observe(self, outcome: Outcome) -> None:
         """What was accepted comes with the text."""
-        ended = (self._requests.pop(request, None) for request in outcome.ended.tolist())
-        self._shared.forget([request.kept for request in ended if request is not None])
+        known = (self._requests.pop(request, None) for request in outcome.ended.tolist())
+        ended = [request for request in known if request is not None]
+        self._text_bytes -= sum(len(request.target) * request.target.itemsize for request in ended)
+        self._shared.forget([request.kept for request in ended])
 
     def close(self) -> None:
         self._shared.forget([request.kept for request in self._requests.values()])
@@ -97,15 +101,17 @@ class DraftModel:
         self._shared.release()
 
     def memory(self) -> int:
-        """Of weights, keys and values: what is shared, divided by the instances that share it."""
-        return self._shared.memory()
+        """Of weights, keys and values, which are divided by the instances that share them, and of texts."""
+        return self._shared.memory() + self._text_bytes
 
     def _drafts(self, batch: Batch, budget: NDArray[np.uint32], style: Style) -> list[Draft]:
         asks = []
         rows = zip(batch.request.tolist(), batch.start.tolist(), _parts(batch), budget.tolist(), strict=True)
         for request, start, tokens, most in rows:
             known = self._requests.setdefault(request, _Request())
+            before = len(known.target)
             asks.append(known.ask(start, tokens, most, style.vocabulary))
+            self._text_bytes += (len(known.target) - before) * known.target.itemsize
         return self._shared.draft(style, asks)
 
 
@@ -113,16 +119,17 @@ class DraftModel:
 class _Request:
     """A request's text, in the target's tokens and in the drafter's."""
 
-    target: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    target: "array[int]" = field(default_factory=lambda: array("i"))  # grows without a copy of what is there
     length: int = 0  # of the drafter's
     kept: KeptText = field(default_factory=KeptText)
 
     def ask(self, start: int, tokens: NDArray[np.int32], most: int, vocabulary: Vocabulary) -> Ask:
         """From `start` on the text is `tokens`, in those of the target, and ends with them."""
         if start < len(self.target):  # taken back: a token may be any number of the drafter's, so all is said again
-            start, tokens = 0, np.concatenate((self.target[:start], tokens))
+            start, tokens = 0, np.concatenate((np.array(self.target[:start], np.int32), tokens))
         first = self.length if start else 0
-        self.target = np.concatenate((self.target[:start], tokens))
+        del self.target[start:]
+        self.target.frombytes(tokens.tobytes())
         fresh = vocabulary.to_drafter(tokens)
         self.length = first + len(fresh)
         return Ask(self.kept, first, fresh, most)

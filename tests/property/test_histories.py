@@ -15,7 +15,8 @@ from draftd import native
 from draftd.reference.events import Share
 from draftd.reference.histories import HistoryDocuments, HistoryState
 from draftd.reference.segment import Segment
-from tests.property.test_engine import AMPLE, EnginesAgree, labels, namespaces, options, prompts
+from tests.property.test_engine import AMPLE, EnginesAgree
+from tests.property.verifiers import labels, namespaces, options, prompts
 from tests.segments import sealed
 
 Texts = list[list[int]]
