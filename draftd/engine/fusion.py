@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -85,12 +86,14 @@ class Fusion:
         self._sources = sources
         self._numbers = count(1)
         self._requests: dict[int, dict[int, FusedRequest]] = {}  # by verifier and handle
+        self._coming_and_going = Lock()  # of verifiers
 
     def opened(self, verifier: int, handle: int, epoch: int, namespace: Namespace, now: float) -> None:
         self._end(verifier, handle)
         if self._sources.any_for(namespace):
-            of_verifier = self._requests.setdefault(verifier, {})
-            of_verifier[handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
+            with self._coming_and_going:
+                of_verifier = self._requests.setdefault(verifier, {})
+                of_verifier[handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
 
     def closed(self, verifier: int, close: DraftClose) -> None:
         of_verifier = self._requests.get(verifier)
@@ -108,8 +111,9 @@ class Fusion:
             for handle, request in list(of_verifier.items()):
                 if request.seen < since:
                     self._end(verifier, handle)
-            if not of_verifier:
-                self._requests.pop(verifier, None)
+            with self._coming_and_going:
+                if not of_verifier:
+                    self._requests.pop(verifier, None)
 
     def close(self) -> None:
         self._requests.clear()

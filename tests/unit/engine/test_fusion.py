@@ -1,6 +1,7 @@
 """A draft source beside the indexes: it is asked where these have little, and costs nothing where it has nothing."""
 
 import random
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,11 @@ from draftd.client import Request
 from draftd.client.local import LocalClient
 from draftd.config import EngineSettings, SourceSettings
 from draftd.engine import Engine
+from draftd.observe.facts import REGISTRY
 from draftd.replay.verification import verify
-from draftd.sources import Batch, Proposals, SourceError
+from draftd.sources import Batch, Lane, Proposals, SourceError
 from draftd.wire import Namespace, Source
+from tests.faults.process import until
 from tests.unit.engine.hybrid import NOTHING, Script, Scripted, continues, hybrid, registered
 
 VOCABULARY = 1000
@@ -221,6 +224,34 @@ def test_another_namespaces_instance_is_made_beside_the_steps() -> None:
             else:
                 pytest.fail("the instance never came")
         assert [len(source.texts) for source in Scripted.made] == [1, 1]
+
+
+def test_two_engines_of_a_namespace_draft_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them at a time asks; a call of the other's is no failure of the source."""
+    monkeypatch.setattr(Scripted, "nature", replace(Scripted.nature, lane=Lane.THREAD))
+
+    def left_alone() -> float | None:
+        return REGISTRY.get_sample_value("draftd_source_calls_total", {"source": "scripted", "outcome": "off"})
+
+    before, texts = left_alone(), [noise(seed, 400) for seed in (20, 21)]
+    steps: list[int] = []
+    with hybrid(continues(texts)) as (engine, client):
+
+        def decode_one(text: list[int]) -> None:
+            with LocalClient(engine) as mine:
+                steps.append(decode(mine, [text])[0])
+
+        threads = [threading.Thread(target=decode_one, args=(text,)) for text in texts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60.0)
+        assert len(steps) == 2
+        assert min(steps) < 100
+        (source,) = Scripted.made
+        decode(client, [texts[0]])  # what was told meanwhile may have waited
+        until(lambda: set(source.texts) <= set(source.ended))
+        assert left_alone() == before
 
 
 def test_a_source_that_fails_leaves_the_drafts_of_the_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
