@@ -17,7 +17,7 @@ def metrics(url: str) -> dict[str, float]:
 
 def test_a_server_asks_the_source_that_it_is_told_to(tmp_path: Path) -> None:
     config = tmp_path / "draftd.toml"
-    config.write_text('[[sources]]\nname = "ngram"\noptions = { shortest = 1 }\nmodel = "ours"\n')
+    config.write_text('[[sources]]\nname = "ngram"\noptions = { shortest = 1 }\nmodel = "ours"\nmilliseconds = 5000\n')
     with serving(tmp_path / "data", "--config", config) as served:
         for model, asked in (("theirs", 0.0), ("ours", 1.0)):
             with Client(served.endpoints["zmq"], Namespace(model=model), deadline=SECONDS) as client:
