@@ -116,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--requests", type=int, default=8, help="of each recording, all at once")
     parser.add_argument("--tokens", type=int, default=96, help="of each output")
     parser.add_argument("--nodes", type=int, default=8, help="most of each draft")
+    parser.add_argument("--least-gain", type=float, default=0.25, help="accepted tokens that asking has to bring")
     parser.add_argument("--bits", type=int, default=5, help="to which the drafter's weights are rounded")
     given = parser.parse_args(arguments)
     recordings = {workload_name(path): path for path in trace_files(given.traces)}
@@ -126,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         worse, _ = load_smollm2()
         rounded(worse, given.bits).save_pretrained(folder)
         options = {"model": folder, "longest": given.nodes}
-        source = SourceSettings(name=SOURCE, options=options, milliseconds=10_000)
+        source = SourceSettings(name=SOURCE, options=options, milliseconds=10_000, least_gain=given.least_gain)
         for name in progress.track(given.recordings):
             ids = prompts_of(recordings[name], Path(folder, "tokenizer.json"), 2 * given.requests, PROMPT_TOKENS, SEED)
             prompts = {f"r{number}": prompt for number, prompt in enumerate(ids)}
