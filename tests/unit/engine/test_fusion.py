@@ -246,8 +246,7 @@ def test_two_engines_of_a_namespace_draft_at_the_same_time(monkeypatch: pytest.M
             thread.start()
         for thread in threads:
             thread.join(60.0)
-        assert len(steps) == 2
-        assert min(steps) < 100
+        assert len(steps) == 2  # both came to their end
         (source,) = Scripted.made
         decode(client, [texts[0]])  # what was told meanwhile may have waited
         until(lambda: set(source.texts) <= set(source.ended))
