@@ -41,7 +41,9 @@ class Drafted(NamedTuple):
 
     base: int  # tokens of the text that it continues
     expected: float  # accepted tokens, by the indexes
-    proposed: Proposed | None  # by the source, if it was asked
+    nodes: int
+    asked: bool  # and the source answered, perhaps with nothing
+    proposed: Proposed | None = None
 
 
 class _Row(NamedTuple):
@@ -55,6 +57,7 @@ class _Answers:
     """What sources propose for rows of a step."""
 
     nodes: dict[int, tuple[NDArray[np.int32], NDArray[np.int16], NDArray[np.float32]]] = field(default_factory=dict)
+    """Of rows that they have any for: tokens, parents, survivals."""
 
     def add(self, rows: Sequence[_Row], proposals: Proposals) -> None:
         first = 0
@@ -151,8 +154,9 @@ class Fusion:
         for row in (row for rows in asked.values() for row in rows):
             if row.row in answers.nodes:
                 tokens, parents, _ = answers.nodes[row.row]
-                proposed = Proposed.of(tokens, parents, trees.nodes(row.row))
-                row.request.drafted = Drafted(trees.base(row.row), row.expected, proposed)
+                draft = trees.nodes(row.row)
+                proposed = Proposed.of(tokens, parents, draft)
+                row.request.drafted = Drafted(trees.base(row.row), row.expected, len(draft), True, proposed)
         return improved, seconds
 
     def _rows(
@@ -162,6 +166,7 @@ class Fusion:
         commit, trees = batch.commit, _Trees(tails)
         handles = np.frombuffer(commit.request, "<u4").tolist()
         starts = np.frombuffer(commit.start, "<u4").tolist()
+        brings_tokens = np.diff(np.frombuffer(commit.token_end, "<u4"), prepend=0) > 0
         tail_bases = np.frombuffer(commit.tail_base, "<u4").tolist()
         allowed = np.frombuffer(tails.allowed, "<u2").tolist()
         accepted = np.frombuffer(tails.accepted, "<i2").tolist()
@@ -175,13 +180,16 @@ class Fusion:
             request.unchanged = min(request.unchanged, starts[row])
             drafted, request.drafted = request.drafted, None
             source = self._sources.of(request.namespace)
-            if source and drafted and tail_bases[row] == drafted.base == starts[row]:
-                source.worth.learn(drafted.expected, accepted[row], asked=drafted.proposed is not None)
-                if drafted.proposed is not None:
-                    told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
+            if source and drafted and drafted.base == starts[row] and brings_tokens[row]:
+                if not drafted.nodes:  # of which a verifier need say nothing
+                    source.worth.learn(drafted.expected, 0, asked=drafted.asked)
+                elif tail_bases[row] == drafted.base:
+                    source.worth.learn(drafted.expected, accepted[row], asked=drafted.asked)
+                    if drafted.proposed is not None:
+                        told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
             if allowed[row]:
                 expected = trees.expected(row)
-                request.drafted = Drafted(trees.base(row), expected, None)
+                request.drafted = Drafted(trees.base(row), expected, trees.size(row), asked=False)
                 rows.append(_Row(row, request, expected))
         for source, outcomes in told.items():
             source.guarded.observe(_outcome(outcomes, ended=()))
@@ -214,6 +222,8 @@ class Fusion:
         if proposals is not None:
             for row in rows:
                 row.request.unchanged = LONGEST
+                if row.request.drafted is not None:
+                    row.request.drafted = row.request.drafted._replace(asked=True)
             answers.add(rows, proposals)
 
     def _end(self, verifier: int, handle: int) -> None:
@@ -243,6 +253,10 @@ class _Trees:
     def expected(self, row: int) -> float:
         """Tokens that will be accepted, by the nodes' survival."""
         return float(self._survival[slice(*self._span(row))].sum())
+
+    def size(self, row: int) -> int:
+        first, end = self._span(row)
+        return end - first
 
     def nodes(self, row: int) -> list[tuple[int, int]]:
         """Of each node its parent and its token."""

@@ -1,14 +1,12 @@
 """What a draft source proposed for a request, until the next commit says what became of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from draftd.wire import VerifyCommit
-
-ALL_NODES, BY_BITMAP = -1, -2  # of VerifyCommit.verified
+from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, VerifyCommit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,8 @@ class Proposed:
     def outcome(self, commit: VerifyCommit, row: int) -> tuple[int, int]:
         """How many of the nodes went through the target, and how many of these, one below the other, it accepted; the
         commit is of this draft."""
-        went = [place >= 0 and _went_through(place, commit, row) for place in self.places]
+        verified = _verified(commit, row)
+        went = [place >= 0 and verified(place) for place in self.places]
         committed = np.frombuffer(commit.tokens, "<i4")[_span(commit.token_end, row)].tolist()
         accepted, above = 0, -1
         for token in committed:
@@ -52,12 +51,13 @@ class Proposed:
         return sum(went), accepted
 
 
-def _went_through(place: int, commit: VerifyCommit, row: int) -> bool:
+def _verified(commit: VerifyCommit, row: int) -> Callable[[int], bool]:
+    """Whether a node of the draft went through the target."""
     verified = int(np.frombuffer(commit.verified, "<i4")[row])
-    if verified == BY_BITMAP:
-        bitmap = np.frombuffer(commit.bitmap, "u1")[_span(commit.bitmap_end, row)]
-        return place < len(bitmap) and bool(bitmap[place])
-    return verified == ALL_NODES or place < verified
+    if verified == BITMAP_VERIFIED:
+        bitmap = np.frombuffer(commit.bitmap, "u1")[_span(commit.bitmap_end, row)].tolist()
+        return lambda place: place < len(bitmap) and bitmap[place] != 0
+    return lambda place: verified == ALL_VERIFIED or place < verified
 
 
 def _span(ends: bytes, row: int) -> slice:

@@ -90,6 +90,23 @@ def test_a_source_that_is_never_right_soon_takes_no_nodes_and_is_hardly_asked() 
     assert together <= 1.03 * alone
 
 
+def test_a_source_that_says_nothing_is_soon_hardly_asked() -> None:
+    with hybrid(NOTHING) as (_, client):
+        steps, _ = decode(client, [noise(16, 1500)])
+        (source,) = Scripted.made
+    assert len(source.asked) < steps / 4
+
+
+def test_a_step_that_only_asks_again_says_nothing_of_the_draft_before() -> None:
+    text = noise(17, 60)
+    with hybrid(continues([text])) as (_, client):
+        request = client.open("r", text[:10])
+        for _ in range(3):
+            client.step({request: ()}, max_nodes=6)
+        (source,) = Scripted.made
+        assert source.fates == []
+
+
 def test_a_request_that_the_indexes_foresee_is_left_alone_when_asking_brings_nothing() -> None:
     known, unknown = noise(4, 30) * 40, noise(5, 1000)
     with hybrid(continues([known, unknown])) as (_, client):
