@@ -14,6 +14,7 @@ from draftd.client.async_client import AsyncClient
 from draftd.client.client import Client
 from draftd.client.draft import Draft
 from draftd.client.health import Counters, Health
+from draftd.client.hidden_states import RequestStates
 from draftd.client.request import AsyncRequest, Request
 from draftd.pacing.cost_table import CostTable
 from draftd.wire import Namespace, Reason, Source, Status, TailKind
@@ -29,6 +30,7 @@ __all__ = [
     "Namespace",
     "Reason",
     "Request",
+    "RequestStates",
     "Source",
     "Status",
     "TailKind",

@@ -13,6 +13,7 @@ from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft, Tails, drafts_of
 from draftd.client.grpc_channel import AsyncGrpcChannel
 from draftd.client.health import Health
+from draftd.client.hidden_states import RequestStates
 from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
@@ -83,6 +84,7 @@ class AsyncClient:
         *,
         min_survival: float = 0.0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
+        hidden: Mapping[AsyncRequest, RequestStates] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[AsyncRequest, Draft]:
         """One engine step: commit each request's new tokens, draft what comes next. See Client.step."""
@@ -90,7 +92,7 @@ class AsyncClient:
         wish = Wish(most, budget, min_survival, load_of(load))
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
-        rows, served = _open_rows(commits, verified, max_nodes)
+        rows, served = self._open_rows(commits, verified, hidden, max_nodes)
         drafts.update(drafts_of(served, await self._ask(rows, wish, self.deadline)))
         return {request: drafts[request] for request in commits}
 
@@ -103,21 +105,26 @@ class AsyncClient:
         min_survival: float = 0.0,
         tapes: int = 0,
         verified: Mapping[AsyncRequest, Verified] | None = None,
+        hidden: Mapping[AsyncRequest, RequestStates] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[AsyncRequest, Draft]:
         """`step` for an engine that does not wait for the answer. See Client.step_ahead."""
         wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
-        rows, served = _open_rows(commits, verified)
+        rows, served = self._open_rows(commits, verified, hidden)
         drafts.update(drafts_of(served, await self._post_ahead(rows, wish)))
         return {request: drafts[request] for request in commits}
 
     async def commit(
-        self, commits: Mapping[AsyncRequest, Sequence[int]], *, verified: Mapping[AsyncRequest, Verified] | None = None
+        self,
+        commits: Mapping[AsyncRequest, Sequence[int]],
+        *,
+        verified: Mapping[AsyncRequest, Verified] | None = None,
+        hidden: Mapping[AsyncRequest, RequestStates] | None = None,
     ) -> None:
         """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
-        rows, _ = _open_rows(commits, verified)
+        rows, _ = self._open_rows(commits, verified, hidden)
         await self._post(rows)
 
     async def close_request(self, request: AsyncRequest, reason: CloseWord = "finished", *, hold: bool = False) -> None:
@@ -127,6 +134,11 @@ class AsyncClient:
             self._core.mirrors.close(request.mirror, code)
             if not hold:
                 await self._post(Rows([], []))
+
+    @property
+    def wants_hidden_states(self) -> bool:
+        """Whether a draft source reads the target's. See Client.wants_hidden_states."""
+        return self._core.wants_hidden_states
 
     @property
     def last_core_micros(self) -> int:
@@ -163,6 +175,21 @@ class AsyncClient:
         await self.close()
 
     # What the verbs are made of
+
+    def _open_rows(
+        self,
+        commits: Mapping[AsyncRequest, Sequence[int]],
+        verified: Mapping[AsyncRequest, Verified] | None,
+        hidden: Mapping[AsyncRequest, RequestStates] | None,
+        max_nodes: int | Mapping[AsyncRequest, int] = 0,
+    ) -> tuple[Rows, list[AsyncRequest]]:
+        """Those that are not closed, with their rows."""
+        served = [request for request in commits if not request.closed]
+        mirrors = [request.mirror for request in served]
+        verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
+        _, nodes = wanted_nodes(max_nodes, served)
+        states = self._core.wanted_states(hidden, served)
+        return Rows(mirrors, [commits[request] for request in served], verified_of_rows, nodes, states), served
 
     async def _ask(
         self,
@@ -281,16 +308,3 @@ class AsyncClient:
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _open_rows(
-    commits: Mapping[AsyncRequest, Sequence[int]],
-    verified: Mapping[AsyncRequest, Verified] | None,
-    max_nodes: int | Mapping[AsyncRequest, int] = 0,
-) -> tuple[Rows, list[AsyncRequest]]:
-    """Those that are not closed, with their rows."""
-    served = [request for request in commits if not request.closed]
-    mirrors = [request.mirror for request in served]
-    verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
-    _, nodes = wanted_nodes(max_nodes, served)
-    return Rows(mirrors, [commits[request] for request in served], verified_of_rows, nodes), served

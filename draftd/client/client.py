@@ -13,6 +13,7 @@ from draftd.client.core import ClientCore
 from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
 from draftd.client.health import Health
+from draftd.client.hidden_states import RequestStates
 from draftd.client.line import Line
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
@@ -88,6 +89,7 @@ class ChannelClient(Closing):
         *,
         min_survival: float = 0.0,
         verified: Mapping[Request, Verified] | None = None,
+        hidden: Mapping[Request, RequestStates] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[Request, Draft]:
         """One engine step: commit each request's new tokens, draft what comes next.
@@ -96,6 +98,8 @@ class ChannelClient(Closing):
         `max_nodes` those of each request; with 0 of either it only commits, and every draft is empty: Reason.NOT_ASKED.
         As a mapping `max_nodes` says it request by request; those that it leaves out want none.
         Both are upper limits where the drafter paces the steps; what it goes by are StepOptions.
+        `hidden` are states of the target that came since the last step, for draft sources that read them: they are sent
+        where `wants_hidden_states`, the newest that a message takes.
         """
         until = self._until()
         most, nodes = wanted_nodes(max_nodes, commits)
@@ -103,8 +107,9 @@ class ChannelClient(Closing):
         mirrors = [request.mirror for request in commits]
         verified_of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
         if True in [mirror.closed for mirror in mirrors]:
-            return self._step_open_ones(commits, wish, max_nodes, verified, until)
-        rows = Rows(mirrors, list(commits.values()), verified_of_rows, nodes)
+            return self._step_open_ones(commits, wish, max_nodes, verified, hidden, until)
+        states = self._core.wanted_states(hidden, commits)
+        rows = Rows(mirrors, list(commits.values()), verified_of_rows, nodes, states)
         return drafts_of(commits, self._line.ask(rows, wish, until))
 
     def _step_open_ones(
@@ -113,10 +118,11 @@ class ChannelClient(Closing):
         wish: Wish,
         max_nodes: int | Mapping[Request, int],
         verified: Mapping[Request, Verified] | None,
+        hidden: Mapping[Request, RequestStates] | None,
         until: float,
     ) -> dict[Request, Draft]:
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        rows = _rows(still_open, verified, max_nodes)
+        rows = self._rows(still_open, verified, hidden, max_nodes)
         drafts = drafts_of(still_open, self._line.ask(rows, wish, until))
         closed = [request for request in commits if request not in still_open]
         with self._line.guard:
@@ -132,6 +138,7 @@ class ChannelClient(Closing):
         min_survival: float = 0.0,
         tapes: int = 0,
         verified: Mapping[Request, Verified] | None = None,
+        hidden: Mapping[Request, RequestStates] | None = None,
         **load: Unpack[StepOptions],
     ) -> dict[Request, Draft]:
         """`step` for an engine that does not wait: commits, asks, and returns at once what it has.
@@ -147,7 +154,7 @@ class ChannelClient(Closing):
         until = self._until()
         wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        rows = _rows(still_open, verified)
+        rows = self._rows(still_open, verified, hidden)
         tails = self._line.post_ahead(rows, wish, until)
         drafts = drafts_of(still_open, self._line.left(rows.mirrors, wish) if tails is None else tails)
         closed = [request for request in commits if request not in still_open]
@@ -164,16 +171,20 @@ class ChannelClient(Closing):
         once which windows came since the last call, for those that are not closed. Nothing is matched here."""
         until = self._until()
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        rows = _rows(still_open, None)
+        rows = self._rows(still_open)
         self._line.post_ahead(rows, Wish(max_nodes, tapes=tapes), until)
         return dict(zip(still_open, self._line.windows(rows.mirrors), strict=True))
 
     def commit(
-        self, commits: Mapping[Request, Sequence[int]], *, verified: Mapping[Request, Verified] | None = None
+        self,
+        commits: Mapping[Request, Sequence[int]],
+        *,
+        verified: Mapping[Request, Verified] | None = None,
+        hidden: Mapping[Request, RequestStates] | None = None,
     ) -> None:
         """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
         taken = {request: tokens for request, tokens in commits.items() if not request.closed}
-        self._line.post(_rows(taken, verified), self._until())
+        self._line.post(self._rows(taken, verified, hidden), self._until())
 
     def close_request(self, request: Request, reason: CloseWord = "finished", *, hold: bool = False) -> None:
         """What `request.close` does. A close that does not get out now goes with the next message; with `hold` it
@@ -186,6 +197,11 @@ class ChannelClient(Closing):
             self._core.mirrors.close(request.mirror, code)
         if not hold:
             self._line.post(Rows([], []), until)
+
+    @property
+    def wants_hidden_states(self) -> bool:
+        """Whether a draft source reads the target's, for what this client states; the first answer says it."""
+        return self._core.wants_hidden_states
 
     @property
     def last_core_micros(self) -> int:
@@ -215,16 +231,17 @@ class ChannelClient(Closing):
     def _until(self, deadline: float | None = None) -> float:
         return time.monotonic() + (self.deadline if deadline is None else checked_deadline(deadline))
 
-
-def _rows(
-    commits: Mapping[Request, Sequence[int]],
-    verified: Mapping[Request, Verified] | None,
-    max_nodes: int | Mapping[Request, int] = 0,
-) -> Rows:
-    mirrors = [request.mirror for request in commits]
-    of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
-    _, nodes = wanted_nodes(max_nodes, commits)
-    return Rows(mirrors, list(commits.values()), of_rows, nodes)
+    def _rows(
+        self,
+        commits: Mapping[Request, Sequence[int]],
+        verified: Mapping[Request, Verified] | None = None,
+        hidden: Mapping[Request, RequestStates] | None = None,
+        max_nodes: int | Mapping[Request, int] = 0,
+    ) -> Rows:
+        mirrors = [request.mirror for request in commits]
+        of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
+        _, nodes = wanted_nodes(max_nodes, commits)
+        return Rows(mirrors, list(commits.values()), of_rows, nodes, self._core.wanted_states(hidden, commits))
 
 
 class Client(ChannelClient):

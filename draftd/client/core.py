@@ -6,11 +6,13 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 
 import secrets
 from array import array
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 from draftd.client.draft import MalformedTailError, Tails, known
+from draftd.client.hidden_states import RequestStates, States, fill_hidden, states_of_rows
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors, add_closes, add_syncs
@@ -21,7 +23,19 @@ from draftd.client.tail_buffer import TailBuffer
 from draftd.client.tape import NewWindows
 from draftd.client.tape_buffer import TapeBuffer
 from draftd.client.under_way import Unanswered, UnderWay
-from draftd.wire import NO_TAIL, PROTOCOL, Error, Frame, Hello, Namespace, Reason, Status, StepReply, TailKind
+from draftd.wire import (
+    NO_TAIL,
+    PROTOCOL,
+    Error,
+    Frame,
+    Hello,
+    Namespace,
+    Reason,
+    Status,
+    StepReply,
+    TailKind,
+    VerifyCommit,
+)
 
 MOST_ATTEMPTS = 3  # of one message: a drafter that knows nobody, and one with lower limits, get it once more
 
@@ -149,6 +163,15 @@ class ClientCore:
         return self._under_way.receive(data)
 
     @property
+    def wants_hidden_states(self) -> bool:
+        """Has the drafter said so, for what this client states?"""
+        return self.standing.drafter is not None and self.standing.drafter.wants_hidden_states
+
+    def wanted_states(self, hidden: Mapping[Any, RequestStates] | None, requests: Iterable[Any]) -> list[States] | None:
+        """Those of each request; None also where nobody reads them. Raises ValueError for such as differ in width."""
+        return states_of_rows(map(hidden.get, requests)) if hidden and self.wants_hidden_states else None
+
+    @property
     def expects_answers(self) -> bool:
         """Is any message under way?"""
         return self._under_way.expects_answers
@@ -158,9 +181,8 @@ class ClientCore:
     def _build(self, rows: Rows, wish: Wish | None, opening: Mirror | None, awaited: bool) -> Outgoing:
         limits = self._under_way.limits
         identity = self._columns.of(rows.mirrors)  # first: it refuses what can't be meant
-        if rows.size > limits.payload_bytes:  # one row that is longer than any frame: a sync may tell it
-            self.mirrors.miss(rows.mirrors, rows.tokens)
-            rows = rows.without_tokens()
+        if rows.size > limits.payload_bytes:
+            rows = self._shortened(rows, limits)
         frames = [] if self._under_way.greeted_in else [self._greeting()]
         closes = self.mirrors.take_closes(limits)
         if closes and (last_words := self._to_sync([mirror for mirror, _ in closes], limits)):
@@ -182,9 +204,7 @@ class ClientCore:
             add_syncs(batch, synced)
         starts = [mirror.prompt_length + len(mirror.output) for mirror in mirrors]  # not .length: this is the hot path
         if mirrors:
-            commit = batch.commit
-            commit.request, commit.epoch = identity
-            fill_commit(commit, rows, starts, wish.asked_nodes if wish else 0)
+            self._fill_commit(batch.commit, identity, rows, starts, wish)
             for mirror, row in zip(mirrors, rows.tokens, strict=True):
                 mirror.output.extend(row)
                 mirror.tail_base, mirror.part = NO_TAIL, None  # told_of_no_draft(), by hand: this is the hot path
@@ -199,6 +219,24 @@ class ClientCore:
         ahead = identity if wish is not None and not awaited else None
         self._under_way.sent(step, Unanswered(mirrors, starts, synced, closes, awaited, rows=ahead, tape_news=news))
         return Outgoing(step, frames, identity)
+
+    def _shortened(self, rows: Rows, limits: Limits) -> Rows:
+        """Of one row that is longer than any frame, what a frame takes: a sync may tell the rest."""
+        rows = rows.with_newest_states(limits)
+        if rows.size <= limits.payload_bytes:
+            return rows
+        self.mirrors.miss(rows.mirrors, rows.tokens)
+        return rows.without_tokens()
+
+    def _fill_commit(
+        self, commit: VerifyCommit, identity: tuple[bytes, bytes], rows: Rows, starts: list[int], wish: Wish | None
+    ) -> None:
+        commit.request, commit.epoch = identity
+        fill_commit(commit, rows, starts, wish.asked_nodes if wish else 0)
+        if rows.hidden is not None:
+            lengths = [start + len(tokens) for start, tokens in zip(starts, rows.tokens, strict=True)]
+            if problem := fill_hidden(commit.hidden, rows.hidden, lengths):
+                self.standing.refused(problem)
 
     def _greeting(self) -> bytes:
         self._under_way.greeted_in = next(self._steps)

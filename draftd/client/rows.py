@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from draftd.client.columns import token_column, token_columns, u16_column, u32_column, whole
+from draftd.client.hidden_states import States, states_bytes
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors
 from draftd.client.pacing import Load
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, MOST_TAPE_WINDOWS, NO_TAIL, StepBatch, VerifyCommit
 
-ROW_BYTES = 30  # of a VerifyCommit, without tokens and bitmap
+ROW_BYTES = 38  # of a VerifyCommit, without tokens, bitmap and values of hidden states
 MOST_NODES = 2**16 - 1  # VerifyCommit.max_nodes is a column of u16
 
 # Which nodes of the last delivered draft went through the target: the first so many, or one flag per node.
@@ -129,7 +130,7 @@ class Rows:
     Raises ValueError for tokens that are no row of integers, before anything has changed.
     """
 
-    __slots__ = ("column", "ends", "mirrors", "nodes", "tokens", "verified")
+    __slots__ = ("column", "ends", "hidden", "mirrors", "nodes", "tokens", "verified")
 
     def __init__(
         self,
@@ -137,18 +138,28 @@ class Rows:
         tokens: Sequence[Sequence[int]],
         verified: Sequence[Verified] | None = None,
         nodes: Sequence[int] | None = None,
+        hidden: Sequence[States] | None = None,
     ) -> None:
         self.mirrors = mirrors
         self.tokens = tokens
         self.verified = verified  # None: every node of every row
         self.nodes = nodes  # wanted by each row; None: as many as the step's wish says
+        self.hidden = hidden  # of the target; None: no row has any
         self.column, self.ends = token_columns(tokens)
 
     @property
     def size(self) -> int:
         """In bytes, as columns."""
         bitmaps = sum(map(_bitmap_bytes, self.verified)) if self.verified is not None else 0
-        return ROW_BYTES * len(self.mirrors) + len(self.column) + bitmaps
+        states = sum(map(states_bytes, self.hidden)) if self.hidden is not None else 0
+        return ROW_BYTES * len(self.mirrors) + len(self.column) + bitmaps + states
+
+    def with_newest_states(self, limits: Limits) -> "Rows":
+        """Of one row that is too long for any frame, without as many of its oldest hidden states as it takes."""
+        if self.hidden is None or self.hidden[0] is None:
+            return self
+        room = limits.payload_bytes - (self.size - states_bytes(self.hidden[0]))
+        return Rows(self.mirrors, self.tokens, self.verified, self.nodes, [self.hidden[0].newest(room)])
 
     def without_tokens(self) -> "Rows":
         """The same requests, of which everything is told: they only ask for drafts."""
@@ -162,6 +173,7 @@ class Rows:
         room = limits.payload_bytes
         for row, tokens in enumerate(self.tokens):
             size = ROW_BYTES + 4 * len(tokens) + (_bitmap_bytes(self.verified[row]) if self.verified else 0)
+            size += states_bytes(self.hidden[row]) if self.hidden else 0
             if row > starts[-1] and (row - starts[-1] == limits.rows or size > room):
                 starts.append(row)
                 room = limits.payload_bytes
@@ -171,7 +183,8 @@ class Rows:
     def _slice(self, start: int, end: int) -> "Rows":
         verified = self.verified[start:end] if self.verified is not None else None
         nodes = self.nodes[start:end] if self.nodes is not None else None
-        return Rows(self.mirrors[start:end], self.tokens[start:end], verified, nodes)
+        hidden = self.hidden[start:end] if self.hidden is not None else None
+        return Rows(self.mirrors[start:end], self.tokens[start:end], verified, nodes, hidden)
 
 
 def _bitmap_bytes(verified: Verified) -> int:

@@ -10,7 +10,7 @@ from draftd.observe import facts
 from draftd.sources import REGISTRY, GuardedSource, Need, Source, SourceError
 from draftd.wire import Namespace
 
-OFFERED = frozenset({Need.TOKENS, Need.DEVICE})
+OFFERED = frozenset({Need.TOKENS, Need.HIDDEN_STATES, Need.DEVICE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,16 @@ class AskedSources:
                 source.close()
             raise
         self._spare = made
+        self._reads_states = [Need.HIDDEN_STATES in source.nature.needs for source in made.values()]  # by setting
+
+    def reads_states(self, tenant: str, model: str) -> bool:
+        """Whether the source for that tenant's model reads the target's hidden states."""
+        place = self._place(tenant, model)
+        return place is not None and self._reads_states[place]
 
     def any_for(self, namespace: Namespace) -> bool:
         """Whether a source is to be asked for its requests; from the first time on its instance is made."""
-        if (place := self._place(namespace)) is None or self._closed:
+        if (place := self._place(namespace.tenant, namespace.model)) is None or self._closed:
             return False
         with self._lock:
             if namespace in self._of:
@@ -70,9 +76,9 @@ class AskedSources:
         for source in (*guarded, *spare):
             source.close()
 
-    def _place(self, namespace: Namespace) -> int | None:
+    def _place(self, tenant: str, model: str) -> int | None:
         """Of the settings' first that fits."""
-        fits = (one.is_of(namespace.tenant, namespace.model) for one in self._settings)
+        fits = (one.is_of(tenant, model) for one in self._settings)
         return next((place for place, it_fits in enumerate(fits) if it_fits), None)
 
     def _make(self, namespace: Namespace, place: int) -> None:

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from draftd import native
 from draftd.engine.asked_sources import AskedSource, AskedSources
+from draftd.engine.hidden_states import HeldStates, no_states
 from draftd.engine.proposed import Proposed
-from draftd.sources import Batch, Outcome, Proposals
-from draftd.wire import DraftClose, Namespace, StepBatch
+from draftd.sources import Batch, HiddenStates, Outcome, Proposals
+from draftd.sources.source import begins
+from draftd.wire import DraftClose, Namespace, Status, StepBatch
 
 LONGEST = 2**32 - 1  # tokens of a text
 
@@ -31,6 +33,7 @@ class FusedRequest:
     epoch: int
     namespace: Namespace
     seen: float
+    reads_states: bool  # of the target: its source does
     asked: AskedSource | None = None  # that was ever shown it
     unchanged: int = LONGEST  # tokens of its text that are what the source was shown, if it was shown as many
     drafted: "Drafted | None" = None  # in the last step
@@ -90,13 +93,19 @@ class Fusion:
         self._numbers = count(1)
         self._requests: dict[int, dict[int, FusedRequest]] = {}  # by verifier and handle
         self._coming_and_going = Lock()  # of verifiers
+        self._states = HeldStates()
+
+    def wants_states(self, tenant: str, model: str) -> bool:
+        """Whether a source reads hidden states of that tenant's model."""
+        return self._sources.reads_states(tenant, model)
 
     def opened(self, verifier: int, handle: int, epoch: int, namespace: Namespace, now: float) -> None:
         self._end(verifier, handle)
         if self._sources.any_for(namespace):
             with self._coming_and_going:
                 of_verifier = self._requests.setdefault(verifier, {})
-                of_verifier[handle] = FusedRequest(next(self._numbers), epoch, namespace, now)
+                reads_states = self._sources.reads_states(namespace.tenant, namespace.model)
+                of_verifier[handle] = FusedRequest(next(self._numbers), epoch, namespace, now, reads_states)
 
     def closed(self, verifier: int, close: DraftClose) -> None:
         of_verifier = self._requests.get(verifier)
@@ -120,21 +129,24 @@ class Fusion:
 
     def close(self) -> None:
         self._requests.clear()
+        self._states.clear()
         self._sources.close()
 
     def improved(
         self,
         batch: StepBatch,
+        hidden: HiddenStates | None,
         columns: native.StepColumns,
         tails: native.Tails,
         cost: native.StepCost | None,
         now: float,
     ) -> tuple[native.Tails, float]:
         """The answer to a step, with what sources have where asking them is worth it, and the seconds that the core
-        took for that."""
+        took for that. `hidden`: states that the step brings."""
         of_verifier = self._requests.get(batch.verifier)
         if not of_verifier:
             return tails, 0.0
+        self._hold(of_verifier, batch, hidden, tails)
         asked: dict[AskedSource, list[_Row]] = {}
         for row in self._rows(of_verifier, batch, tails, now):
             source = self._sources.of(row.request.namespace)
@@ -195,6 +207,22 @@ class Fusion:
             source.guarded.observe(_outcome(outcomes, ended=()))
         return rows
 
+    def _hold(
+        self, of_verifier: dict[int, FusedRequest], batch: StepBatch, hidden: HiddenStates | None, tails: native.Tails
+    ) -> None:
+        """The hidden states of the commits that were taken, until a source is asked."""
+        if hidden is None and not self._states.size:
+            return
+        handles, starts = (
+            np.frombuffer(column, "<u4").tolist() for column in (batch.commit.request, batch.commit.start)
+        )
+        brought = hidden or no_states(len(handles))
+        states = zip(brought.start.tolist(), begins(brought.end).tolist(), brought.end.tolist(), strict=True)
+        for handle, start, status, (position, first, end) in zip(handles, starts, tails.status, states, strict=True):
+            request = of_verifier.get(handle)
+            if request is not None and request.reads_states and status == Status.OK:
+                self._states.put(request.number, start, position, brought.values[first:end])
+
     def _ask(
         self,
         source: AskedSource,
@@ -214,12 +242,14 @@ class Fusion:
         handles = np.frombuffer(batch.commit.request, "<u4")[places]
         epochs = np.frombuffer(batch.commit.epoch, "<u4")[places]
         ends, tokens = self._core.texts(batch.verifier, handles.tobytes(), epochs.tobytes(), starts.tobytes())
-        texts = Batch(numbers, starts, np.frombuffer(ends, np.uint32), np.frombuffer(tokens, np.int32))
+        hidden = self._states.of(numbers.tolist()) if rows[0].request.reads_states else None
+        texts = Batch(numbers, starts, np.frombuffer(ends, np.uint32), np.frombuffer(tokens, np.int32), hidden)
         budget = np.frombuffer(tails.allowed, "<u2")[places].astype(np.uint32)
         for row in rows:
             row.request.asked = source
         proposals, _ = source.guarded.ask(texts, budget, source.seconds - spent)
         if proposals is not None:
+            self._states.drop(numbers.tolist())
             for row in rows:
                 row.request.unchanged = LONGEST
                 if row.request.drafted is not None:
@@ -228,6 +258,8 @@ class Fusion:
 
     def _end(self, verifier: int, handle: int) -> None:
         request = self._requests.get(verifier, {}).pop(handle, None)
+        if request is not None:
+            self._states.drop([request.number])
         if request is not None and request.asked is not None:
             request.asked.guarded.observe(_outcome((), ended=[request.number]))
 

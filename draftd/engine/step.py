@@ -20,6 +20,7 @@ from draftd.engine.asked_sources import AskedSources
 from draftd.engine.checked_priors import checked_priors
 from draftd.engine.explain import Explainer
 from draftd.engine.fusion import Fusion
+from draftd.engine.hidden_states import hidden_states
 from draftd.engine.histories import Histories
 from draftd.engine.namespaces import Namespaces
 from draftd.engine.opening import Opener, namespace_of
@@ -146,6 +147,7 @@ class Engine(Histories):
             max_frame_bytes=self._settings.max_frame_bytes,
             tokenizer=tokenizer.fingerprint if tokenizer else "",
             vocabulary_size=tokenizer.vocabulary_size if tokenizer else 0,
+            wants_hidden_states=self._fusion.wants_states(hello.tenant, hello.model),
         )
         return Answer(Frame(hello_reply=reply).SerializeToString())
 
@@ -156,6 +158,7 @@ class Engine(Histories):
         check_batch(batch, self._settings.max_rows)
         commit, wanted = batch.commit, batch.commit.max_nodes  # once: each look makes an object, or copies
         columns = step_columns(commit, wanted)  # first: a pace remembers what the step states
+        hidden = hidden_states(commit)
         pace = self._pace(verifier, batch, shed)
         if pace.max_nodes is not None:
             columns = step_columns(commit, pace.max_nodes)
@@ -175,7 +178,7 @@ class Engine(Histories):
         began = time.perf_counter()
         tails = self._core.step(sender, now, columns, batch.budget, batch.min_survival, pace.cost, pace.most_nodes)
         seconds = time.perf_counter() - began
-        tails, more_seconds = self._fusion.improved(batch, columns, tails, pace.cost, now)
+        tails, more_seconds = self._fusion.improved(batch, hidden, columns, tails, pace.cost, now)
         seconds += more_seconds
 
         if verifier.pacer is not None:

@@ -29,6 +29,9 @@ _SOURCE_SECONDS = Counter(
     "draftd_source_seconds", "Time of the calls that were answered", ["source"], registry=REGISTRY
 )
 _SOURCE_BYTES = Gauge("draftd_source_bytes", "Bytes that draft sources hold", ["source"], registry=REGISTRY)
+_STATE_BYTES = Gauge(
+    "draftd_hidden_state_bytes", "Bytes of hidden states that no draft source has taken yet", registry=REGISTRY
+)
 # Shown as 0 until it happens.
 for _outcome in ("published", "refused", "failed"):
     _LOADS.labels(_outcome)
@@ -184,6 +187,11 @@ def source_called(
 
 def source_not_made(namespace: str, error: Exception) -> None:
     _log.error("no draft source for namespace %s: %s", namespace, error)
+
+
+def states_held(more: int) -> None:
+    """`more`: bytes, negative where fewer are held."""
+    _STATE_BYTES.inc(more)
 
 
 def source_holds(source: str, more: int) -> None:

@@ -4,7 +4,7 @@ one."""
 from draftd.sources.guarded import GuardedSource, Why
 from draftd.sources.ngram import Ngram, propose_once
 from draftd.sources.registry import REGISTRY, Registry, SourceError, register
-from draftd.sources.source import Batch, Lane, Nature, Need, Outcome, Proposals, Shape, Source
+from draftd.sources.source import Batch, HiddenStates, Lane, Nature, Need, Outcome, Proposals, Shape, Source
 
 REGISTRY.offer("draft_model", "draftd.sources.draft_model:DraftModel", extra="models")
 REGISTRY.offer("block", "draftd.sources.block_model:BlockModel", extra="models")
@@ -14,6 +14,7 @@ __all__ = [
     "REGISTRY",
     "Batch",
     "GuardedSource",
+    "HiddenStates",
     "Lane",
     "Nature",
     "Need",

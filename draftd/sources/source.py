@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 
@@ -17,7 +18,7 @@ class Need(enum.Enum):
     """What a source can't do without."""
 
     TOKENS = "tokens"  # the requests' texts
-    HIDDEN_STATES = "hidden states"  # of the target, at the last committed token
+    HIDDEN_STATES = "hidden states"  # of the target
     DEVICE = "device"  # an accelerator
 
 
@@ -63,6 +64,20 @@ def begins(ends: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenStates:
+    """Of the target, as columns: row i is entry i of each. Which layers they are of is between verifier and source.
+
+    That at position p of a text is what token p + 1 was drawn from: of a text of n tokens the newest is at n - 2. A row
+    has those that came since the source last answered for it, as far as they were kept, or none; one may come again,
+    and there may be a gap before them.
+    """
+
+    start: NDArray[np.uint32]  # [rows], position in the text of the row's first state
+    end: NDArray[np.uint32]  # [rows], where the row's states end in values
+    values: NDArray[bfloat16]  # [states, width]
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Requests to propose for, as columns: row i is entry i of each.
 
@@ -74,6 +89,7 @@ class Batch:
     start: NDArray[np.uint32]  # [rows], position in the text
     token_end: NDArray[np.uint32]  # [rows], where the row's part of tokens ends
     tokens: NDArray[np.int32]
+    hidden: HiddenStates | None = None  # for a source that needs them, and no other
 
 
 @dataclass(frozen=True, slots=True)

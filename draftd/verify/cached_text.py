@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import DynamicCache
 
+from draftd.client import RequestStates
 from draftd.client.trees import tree_batch
 from draftd.verify.rules import Proposal, Verdict
 
@@ -22,10 +23,12 @@ class CachedText:
         self.cache = DynamicCache(config=model.config)
         self._model = model
         self._unseen = list(prompt)
+        self._seen_states: Any = None  # [tokens, width], of the last pass; None: nobody reads them
 
-    def forward(self, proposal: Proposal) -> NDArray[np.float32]:
+    def forward(self, proposal: Proposal, *, with_states: bool = False) -> NDArray[np.float32]:
         """One pass over what the cache lacks and all nodes: float32[n + 1, vocabulary], the logits after the text and
-        after each node. `commit` has to follow. Raises ValueError for ids outside the vocabulary."""
+        after each node. `commit` has to follow, and gives the hidden states of the pass with `with_states`. Raises
+        ValueError for ids outside the vocabulary."""
         cached, unseen = self.cache.get_seq_length(), self._unseen
         tree = tree_batch([proposal], unseen[-1:])
         nodes = tree.tokens.shape[1]  # with the root, the last token of the text
@@ -42,20 +45,33 @@ class CachedText:
                 attention_mask=self._mask(sees),
                 past_key_values=self.cache,
                 logits_to_keep=nodes,
+                output_hidden_states=with_states,
             )
+        self._seen_states = output.hidden_states[-1][0] if with_states else None
         logits: NDArray[np.float32] = output.logits[0].float().cpu().numpy()
         return logits
 
-    def commit(self, proposal: Proposal, verdict: Verdict) -> None:
-        """After `forward`: the text goes on with what the verdict emits; of the nodes the cache keeps its path."""
+    def commit(self, proposal: Proposal, verdict: Verdict) -> RequestStates | None:
+        """After `forward`: the text goes on with what the verdict emits; of the nodes the cache keeps its path. The
+        last layer's hidden states of what was new in the pass, as it reaches the output head."""
+        states = self._states_of(proposal, verdict)
         self._unseen = [verdict.bonus]
         if len(verdict.path) == len(proposal.tokens):
-            return
+            return states
         text = self.cache.get_seq_length() - len(proposal.tokens)
         kept = self._on_device(np.concatenate((np.arange(text), text + np.array(verdict.path, np.int64))))
         with torch.inference_mode():
             for layer in self.cache.layers:
                 layer.keys, layer.values = layer.keys[:, :, kept], layer.values[:, :, kept]
+        return states
+
+    def _states_of(self, proposal: Proposal, verdict: Verdict) -> RequestStates | None:
+        if self._seen_states is None:
+            return None
+        new = len(self._unseen)
+        kept = [*range(new), *(new + node for node in verdict.path)]
+        start = self.cache.get_seq_length() - len(proposal.tokens) - new
+        return RequestStates(start, self._seen_states[kept].float().cpu().numpy())
 
     def _check(self, tokens: NDArray[np.int64]) -> None:
         size = self._model.get_input_embeddings().num_embeddings

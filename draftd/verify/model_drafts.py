@@ -6,6 +6,7 @@ from itertools import chain, count, pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from draftd.client import RequestStates
 from draftd.sources import Batch, Outcome
 from draftd.sources.draft_model import DraftModel
 from draftd.verify.rules import Proposal
@@ -14,6 +15,8 @@ from draftd.verify.rules import Proposal
 class ModelDrafts:
     """Drafts of at most `nodes` nodes. What the source draws is for Rejection and Block, other drafts for the rules
     without probabilities. `width`: ids of the target, as many as its logits have."""
+
+    reads_states = False
 
     def __init__(self, source: DraftModel, nodes: int, width: int) -> None:
         self._source = source
@@ -35,7 +38,11 @@ class ModelDrafts:
         self._lengths[request_id] = 0
         self._prompts[request_id] = prompt
 
-    def propose(self, emitted: Mapping[str, Sequence[int]]) -> Mapping[str, Proposal]:
+    def propose(
+        self,
+        emitted: Mapping[str, Sequence[int]],
+        states: Mapping[str, RequestStates],  # noqa: ARG002  (it reads none)
+    ) -> Mapping[str, Proposal]:
         fresh = [[*self._prompts.pop(request_id, ()), *tokens] for request_id, tokens in emitted.items()]
         batch = Batch(
             request=np.array([self._numbers[request_id] for request_id in emitted], np.uint64),

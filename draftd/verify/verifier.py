@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from draftd.client import RequestStates
 from draftd.models.attention import check_model
 from draftd.verify.cached_text import CachedText
 from draftd.verify.drafts import DraftSource, NoDrafts
@@ -65,7 +66,9 @@ class Verifier:
             self._drafts.open(request_id, prompt, max_new_tokens, stop_ids)
         try:
             while running:
-                proposals = self._drafts.propose({request_id: it.take_untold() for request_id, it in running.items()})
+                states = {request_id: it.states for request_id, it in running.items() if it.states is not None}
+                untold = {request_id: it.take_untold() for request_id, it in running.items()}
+                proposals = self._drafts.propose(untold, states)
                 for request_id, request in list(running.items()):
                     step = self._verify(request_id, request, proposals[request_id], max_new_tokens, stop_ids)
                     if request.length == max_new_tokens or step.tokens[-1] in stop_ids:
@@ -79,10 +82,11 @@ class Verifier:
     def _verify(
         self, request_id: str, request: "_Running", proposal: Proposal, max_new_tokens: int, stop_ids: Sequence[int]
     ) -> Step:
-        target = probabilities(request.text.forward(proposal), self._temperature)
+        logits = request.text.forward(proposal, with_states=self._drafts.reads_states)
+        target = probabilities(logits, self._temperature)
         verdict = self._rule.verify(proposal, target, self._chance)
         emitted = [*proposal.tokens[verdict.path].tolist(), verdict.bonus]
-        request.text.commit(proposal, verdict)
+        request.states = request.text.commit(proposal, verdict)
         tokens = _up_to_stop(emitted, stop_ids)[: max_new_tokens - request.length]
         request.untold = tokens
         request.length += len(tokens)
@@ -93,6 +97,7 @@ class Verifier:
 class _Running:
     text: CachedText
     untold: list[int] = field(default_factory=list)  # tokens of which the drafter does not know yet
+    states: RequestStates | None = None  # the target's, of the last pass
     length: int = 0  # of the output, in tokens
 
     def take_untold(self) -> list[int]:

@@ -13,6 +13,7 @@ from draftd.wire.messages import (
     Frame,
     Hello,
     HelloReply,
+    HiddenStates,
     RowError,
     StepBatch,
     StepReply,
@@ -26,6 +27,7 @@ ALL_VERIFIED = -1  # VerifyCommit.verified: every node of the tail went through 
 BITMAP_VERIFIED = -2  # VerifyCommit.verified: the row's bitmap says which nodes did
 MOST_SPEC_FACTOR = 1e9  # DraftSync.max_spec_factor
 MOST_TAPE_WINDOWS = 16  # StepBatch.tape_windows: nobody gets more
+WIDEST_STATE = 32768  # HiddenStates.width: three layers of the largest models there are
 NO_PARENT = -1  # DraftTail.parents: the node hangs from the committed prefix itself
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "NO_PARENT",
     "NO_TAIL",
     "PROTOCOL",
+    "WIDEST_STATE",
     "CloseReason",
     "CostTable",
     "DraftClose",
@@ -47,6 +50,7 @@ __all__ = [
     "Frame",
     "Hello",
     "HelloReply",
+    "HiddenStates",
     "HistoryDocuments",
     "HistoryState",
     "Namespace",

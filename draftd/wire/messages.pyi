@@ -62,7 +62,7 @@ class CostTable(_message.Message):
     def __init__(self, tokens: _Optional[bytes] = ..., micros: _Optional[bytes] = ..., drafting_micros: _Optional[float] = ...) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("protocol", "version", "incarnation", "kinds", "max_nodes", "max_rows", "max_frame_bytes", "tokenizer", "vocabulary_size")
+    __slots__ = ("protocol", "version", "incarnation", "kinds", "max_nodes", "max_rows", "max_frame_bytes", "tokenizer", "vocabulary_size", "wants_hidden_states")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +72,7 @@ class HelloReply(_message.Message):
     MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     VOCABULARY_SIZE_FIELD_NUMBER: _ClassVar[int]
+    WANTS_HIDDEN_STATES_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     version: str
     incarnation: int
@@ -81,7 +82,8 @@ class HelloReply(_message.Message):
     max_frame_bytes: int
     tokenizer: str
     vocabulary_size: int
-    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., incarnation: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., max_nodes: _Optional[int] = ..., max_rows: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ...) -> None: ...
+    wants_hidden_states: bool
+    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., incarnation: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_catalogue_pb2.TailKind, str]]] = ..., max_nodes: _Optional[int] = ..., max_rows: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., tokenizer: _Optional[str] = ..., vocabulary_size: _Optional[int] = ..., wants_hidden_states: _Optional[bool] = ...) -> None: ...
 
 class DraftSync(_message.Message):
     __slots__ = ("request", "epoch", "request_id", "tenant", "model", "tokenizer", "adapter", "vocabulary_size", "prompt", "output", "group", "stop_ids", "max_new_tokens", "shape", "max_nodes", "share", "hide_history", "named_corpora", "corpora", "temperature", "preset", "max_depth", "max_breadth", "min_survival", "max_spec_factor", "min_token_prob")
@@ -140,7 +142,7 @@ class DraftSync(_message.Message):
     def __init__(self, request: _Optional[int] = ..., epoch: _Optional[int] = ..., request_id: _Optional[str] = ..., tenant: _Optional[str] = ..., model: _Optional[str] = ..., tokenizer: _Optional[str] = ..., adapter: _Optional[str] = ..., vocabulary_size: _Optional[int] = ..., prompt: _Optional[bytes] = ..., output: _Optional[bytes] = ..., group: _Optional[str] = ..., stop_ids: _Optional[bytes] = ..., max_new_tokens: _Optional[int] = ..., shape: _Optional[_Union[_catalogue_pb2.Shape, str]] = ..., max_nodes: _Optional[int] = ..., share: _Optional[_Union[_catalogue_pb2.Share, str]] = ..., hide_history: _Optional[bool] = ..., named_corpora: _Optional[bool] = ..., corpora: _Optional[_Iterable[str]] = ..., temperature: _Optional[float] = ..., preset: _Optional[_Union[_catalogue_pb2.Preset, str]] = ..., max_depth: _Optional[int] = ..., max_breadth: _Optional[int] = ..., min_survival: _Optional[float] = ..., max_spec_factor: _Optional[float] = ..., min_token_prob: _Optional[float] = ...) -> None: ...
 
 class VerifyCommit(_message.Message):
-    __slots__ = ("request", "epoch", "start", "token_end", "tokens", "tail_base", "verified", "bitmap_end", "bitmap", "max_nodes")
+    __slots__ = ("request", "epoch", "start", "token_end", "tokens", "tail_base", "verified", "bitmap_end", "bitmap", "max_nodes", "hidden")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
@@ -151,6 +153,7 @@ class VerifyCommit(_message.Message):
     BITMAP_END_FIELD_NUMBER: _ClassVar[int]
     BITMAP_FIELD_NUMBER: _ClassVar[int]
     MAX_NODES_FIELD_NUMBER: _ClassVar[int]
+    HIDDEN_FIELD_NUMBER: _ClassVar[int]
     request: bytes
     epoch: bytes
     start: bytes
@@ -161,7 +164,20 @@ class VerifyCommit(_message.Message):
     bitmap_end: bytes
     bitmap: bytes
     max_nodes: bytes
-    def __init__(self, request: _Optional[bytes] = ..., epoch: _Optional[bytes] = ..., start: _Optional[bytes] = ..., token_end: _Optional[bytes] = ..., tokens: _Optional[bytes] = ..., tail_base: _Optional[bytes] = ..., verified: _Optional[bytes] = ..., bitmap_end: _Optional[bytes] = ..., bitmap: _Optional[bytes] = ..., max_nodes: _Optional[bytes] = ...) -> None: ...
+    hidden: HiddenStates
+    def __init__(self, request: _Optional[bytes] = ..., epoch: _Optional[bytes] = ..., start: _Optional[bytes] = ..., token_end: _Optional[bytes] = ..., tokens: _Optional[bytes] = ..., tail_base: _Optional[bytes] = ..., verified: _Optional[bytes] = ..., bitmap_end: _Optional[bytes] = ..., bitmap: _Optional[bytes] = ..., max_nodes: _Optional[bytes] = ..., hidden: _Optional[_Union[HiddenStates, _Mapping]] = ...) -> None: ...
+
+class HiddenStates(_message.Message):
+    __slots__ = ("start", "end", "width", "values")
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    start: bytes
+    end: bytes
+    width: int
+    values: bytes
+    def __init__(self, start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., width: _Optional[int] = ..., values: _Optional[bytes] = ...) -> None: ...
 
 class DraftClose(_message.Message):
     __slots__ = ("request", "epoch", "reason")

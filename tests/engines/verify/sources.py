@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftd.client import RequestStates
 from draftd.verify.probabilities import probabilities
 from draftd.verify.rules import Chance, Proposal
 
 
 class Texts(ABC):
     """What every source here knows: the text of each request."""
+
+    reads_states = False
 
     def __init__(self) -> None:
         self.texts: dict[str, list[int]] = {}
@@ -21,7 +24,9 @@ class Texts(ABC):
     def open(self, request_id: str, prompt: Sequence[int], max_new_tokens: int, stop_ids: Sequence[int]) -> None:
         self.texts[request_id] = list(prompt)
 
-    def propose(self, emitted: Mapping[str, Sequence[int]]) -> Mapping[str, Proposal]:
+    def propose(
+        self, emitted: Mapping[str, Sequence[int]], states: Mapping[str, RequestStates]
+    ) -> Mapping[str, Proposal]:
         for request_id, tokens in emitted.items():
             self.texts[request_id] += tokens
         return {request_id: self.proposal(self.texts[request_id]) for request_id in emitted}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import ClassVar
 from unittest.mock import patch
 
@@ -83,20 +84,39 @@ class Scripted:
         ]
 
 
+class ReadsStates(Scripted):
+    """Keeps the hidden states that it was shown, by request and position."""
+
+    nature = replace(Scripted.nature, needs=frozenset({Need.TOKENS, Need.HIDDEN_STATES}))
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.states: dict[int, dict[int, list[float]]] = {}
+
+    def propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
+        hidden = batch.hidden
+        assert hidden is not None
+        spans = zip(hidden.start.tolist(), begins(hidden.end).tolist(), hidden.end.tolist(), strict=True)
+        for request, (start, first, end) in zip(batch.request.tolist(), spans, strict=True):
+            values = hidden.values[first:end].astype(float).tolist()
+            self.states.setdefault(request, {}).update(enumerate(values, start))
+        return super().propose(batch, budget)
+
+
 @contextmanager
-def registered(script: Script) -> Iterator[None]:
+def registered(script: Script, kind: type[Scripted] = Scripted) -> Iterator[None]:
     """It is known as "scripted", with a clean record; other tests run for all sources that are known."""
     Scripted.script, Scripted.made = script, []
     classes: dict[str, type] = REGISTRY._classes
-    with patch.dict(classes, scripted=Scripted):
+    with patch.dict(classes, scripted=kind):
         yield
 
 
 @contextmanager
-def hybrid(script: Script, **settings: object) -> Iterator[tuple[Engine, LocalClient]]:
+def hybrid(script: Script, kind: type[Scripted] = Scripted, **settings: object) -> Iterator[tuple[Engine, LocalClient]]:
     """`settings`: of the source. A clean record, too."""
     chosen = SourceSettings.model_validate({"name": "scripted", "milliseconds": 5000, **settings})
-    with registered(script):
+    with registered(script, kind):
         engine = Engine(EngineSettings(), sources=[chosen])
         try:
             with LocalClient(engine) as client:

@@ -1,0 +1,184 @@
+"""Hidden states at the client: what can't be meant, what of them a frame takes, and how each verb sends them."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from draftd.client import AsyncClient, Client, RequestStates
+from draftd.client.hidden_states import states_bytes, states_of_rows
+from draftd.client.limits import Limits
+from draftd.client.mirror import Mirror
+from draftd.client.rows import ROW_BYTES, Rows
+from draftd.config import EngineSettings, SourceSettings
+from draftd.engine import Engine
+from draftd.wire import DraftSync
+from tests.contract.serving import grpc_served, ring_served, zmq_served
+from tests.unit.client.conversation import Conversation
+from tests.unit.engine.hybrid import NOTHING, ReadsStates, Scripted, hybrid, registered
+
+PATIENT = 30.0
+Served = Callable[[Engine, Path], AbstractContextManager[str]]
+
+
+def some(start: int, count: int, width: int = 4) -> RequestStates:
+    return RequestStates(start, np.arange(count * width, dtype=np.float32).reshape(count, width))
+
+
+@pytest.mark.parametrize(
+    ("start", "values", "words"),
+    [
+        (0, np.zeros(4), "hidden states are [4]; give [states, 1 to 32768 values]"),
+        (0, np.zeros((2, 0)), "hidden states are [2, 0]"),
+        (0, np.zeros((1, 32769), bfloat16), "hidden states are [1, 32769]"),
+        (0, np.zeros((1, 2), int), "hidden states are of int64; give floating-point numbers"),
+        (-1, np.zeros((1, 2)), "hidden states start at position -1; give at least 0"),
+        (1.5, np.zeros((1, 2)), "start is 1.5; give a whole number"),
+    ],
+)
+def test_what_are_no_states_is_an_error_that_says_why(start: Any, values: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        RequestStates(start, values)
+
+
+def test_states_of_one_step_have_one_width() -> None:
+    with pytest.raises(ValueError, match="hidden states of one step are 3 and 4 wide; give all the same width"):
+        states_of_rows([some(0, 1, 4), None, some(0, 1, 3)])
+    assert states_of_rows([None, some(0, 0, 3)]) is None
+
+
+def test_they_read_as_positions_and_width() -> None:
+    assert repr(some(7, 3, 4)) == "RequestStates(positions 7 to 9, 4 wide)"
+
+
+def test_the_newest_are_what_fits() -> None:
+    states = some(5, 10)
+    assert [(kept.start, len(kept.values)) for kept in map(states.newest, (1000, 80, 79, 8, 7, 0, -5))] == [
+        (5, 10),
+        (5, 10),
+        (6, 9),
+        (14, 1),
+        (15, 0),
+        (15, 0),
+        (15, 0),
+    ]
+    assert states.newest(16).values.tolist() == states.values[-2:].tolist()
+
+
+def test_parts_of_a_step_take_their_states_along_and_are_cut_by_them() -> None:
+    mirrors = [Mirror(DraftSync(request=number), b"") for number in range(6)]
+    hidden = [some(0, number) if number % 2 else None for number in range(6)]
+    whole = Rows(mirrors, [[number] for number in range(6)], hidden=hidden)
+    assert whole.size == 6 * (ROW_BYTES + 4) + sum(map(states_bytes, hidden))
+    limits = Limits(frame_bytes=4096 + 3 * (ROW_BYTES + 4))
+    parts = whole.parts(limits)
+    assert [states for part in parts for states in part.hidden or ()] == hidden
+    assert all(part.size <= limits.payload_bytes or len(part.mirrors) == 1 for part in parts)
+    assert len(parts) > 2
+    assert all(part.without_tokens().hidden is None for part in parts)
+
+
+# In conversation
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with registered(NOTHING, ReadsStates):
+        engine = Engine(EngineSettings(), sources=[SourceSettings(name="scripted", milliseconds=5000)])
+        yield engine
+        engine.close()
+
+
+@pytest.fixture
+def talk(engine: Engine) -> Conversation:
+    talk = Conversation()
+    talk.engine.close()
+    talk.engine = engine
+    return talk
+
+
+def positions() -> list[int]:
+    """That the source has, of all requests."""
+    (source,) = Scripted.made
+    assert isinstance(source, ReadsStates)
+    return sorted(position for states in source.states.values() for position in states)
+
+
+def commit(talk: Conversation, mirror: Mirror, tokens: list[int], states: RequestStates) -> None:
+    for outgoing in talk.core.post(Rows([mirror], [tokens], hidden=[states])):
+        for frame in outgoing.frames:
+            talk.send(frame)
+
+
+def test_of_a_row_that_is_too_long_the_newest_go_and_its_tokens_too(talk: Conversation) -> None:
+    talk.engine.close()
+    talk.engine = Engine(
+        EngineSettings(max_frame_bytes=1 << 16), sources=[SourceSettings(name="scripted", milliseconds=5000)]
+    )
+    mirror = talk.open()
+    talk.step(mirror)
+    commit(talk, mirror, [1] * 300, some(0, 307, width=256))
+    assert talk.longest_frame <= 1 << 16
+    talk.step(mirror)
+    assert talk.core.standing.counters.syncs == 1  # the tokens were committed, not told anew
+    source = Scripted.made[-1]
+    assert isinstance(source, ReadsStates)
+    (there,) = source.states.values()
+    room = (1 << 16) - 4096 - ROW_BYTES - 4 * 300
+    assert sorted(there) == list(range(307 - room // 512, 307))
+
+
+def test_states_of_tokens_that_are_not_there_are_left_out_and_health_says_so(talk: Conversation) -> None:
+    mirror = talk.open(prompt=[1, 2, 3])
+    talk.step(mirror)
+    commit(talk, mirror, [4], some(0, 4))  # the newest token's, too
+    talk.step(mirror)
+    assert positions() == []
+    words = "positions up to 3; of a text of 4 tokens the newest is at 2"
+    assert words in talk.core.standing.health(closed=False).last_refusal
+    commit(talk, mirror, [5], some(0, 4))
+    talk.step(mirror)
+    assert positions() == [0, 1, 2, 3]
+
+
+def test_nobody_is_sent_what_nobody_reads() -> None:
+    with hybrid(NOTHING) as (_, client):
+        request = client.open("r", [1, 2, 3])
+        client.step({request: ()})
+        assert client._core.wanted_states({request: some(0, 2)}, [request]) is None
+
+
+# Over every transport, by every verb
+
+
+@pytest.mark.parametrize("served", [ring_served, zmq_served, grpc_served])
+def test_a_client_sends_them(served: Served, engine: Engine, tmp_path: Path) -> None:
+    with served(engine, tmp_path) as endpoint, Client(endpoint, deadline=PATIENT) as client:
+        request, gone = client.open("r", [1, 2, 3]), client.open("gone", [1, 2, 3])
+        gone.close()
+        assert client.check(PATIENT).state == "serving"
+        client.step({request: (4,)}, hidden={request: some(0, 3)})
+        client.step({request: (5,), gone: ()}, hidden={request: some(3, 1), gone: some(0, 1)})
+        client.commit({request: (6,)}, hidden={request: some(4, 1)})
+        client.step_ahead({request: (7,)}, hidden={request: some(5, 1)})
+        client.step({request: ()})
+        assert positions() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("served", [zmq_served, grpc_served])
+async def test_a_client_of_an_event_loop_sends_them(served: Served, engine: Engine, tmp_path: Path) -> None:
+    with served(engine, tmp_path) as endpoint:
+        async with AsyncClient(endpoint, deadline=PATIENT) as client:
+            request = await client.open("r", [1, 2, 3])
+            await client.step({request: ()})
+            assert client.wants_hidden_states
+            await client.step({request: (4,)}, hidden={request: some(0, 3)})
+            await client.commit({request: (5,)}, hidden={request: some(3, 1)})
+            await client.step_ahead({request: (6,)}, hidden={request: some(4, 1)})
+            await client.step({request: ()})
+            assert positions() == [0, 1, 2, 3, 4]
