@@ -106,7 +106,7 @@ class StateHead:
         reached = np.ones(len(tokens), np.float32)
         for _ in range(self._longest):
             together = np.concatenate((states, self._embedded(tokens)), axis=1) @ self._inner
-            states = states + (together / (1 + np.exp(-together))) @ self._outer
+            states = states + (together * (1 + np.tanh(together / 2)) / 2) @ self._outer  # SiLU, which can't overflow
             scores = states @ self._embeddings.T
             best = scores.argmax(axis=1)
             tokens = self._ids[best]

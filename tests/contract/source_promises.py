@@ -5,12 +5,27 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
-from draftd.sources import Batch, Outcome, Proposals, Source
+from draftd.sources import Batch, HiddenStates, Need, Outcome, Proposals, Source
 from draftd.sources.checks import require_answer
 
 Make = Callable[[], Source]
 Row = tuple[int, int, list[int], int]  # request, start, tokens, nodes
+
+
+STATE_WIDTH = 8  # of sources that read hidden states
+
+
+def hidden_states(rows: Sequence[Row]) -> HiddenStates:
+    """As a target has them that looks at positions alone: of the token before a row's part, and of all but its last."""
+    spans = [range(max(0, start - 1), start + len(tokens) - 1) for _, start, tokens, _ in rows]
+    positions = [position for span in spans for position in span]
+    return HiddenStates(
+        np.array([span.start for span in spans], np.uint32),
+        np.cumsum([len(span) for span in spans], dtype=np.uint32),
+        np.sin(np.outer(positions, np.arange(1, STATE_WIDTH + 1))).astype(bfloat16),
+    )
 
 
 def ask(source: Source, rows: Sequence[Row]) -> Proposals:
@@ -21,6 +36,7 @@ def ask(source: Source, rows: Sequence[Row]) -> Proposals:
         np.array([start for _, start, _, _ in rows], np.uint32),
         np.cumsum([len(tokens) for _, _, tokens, _ in rows], dtype=np.uint32),
         np.array([token for _, _, tokens, _ in rows for token in tokens], np.int32),
+        hidden_states(rows) if Need.HIDDEN_STATES in source.nature.needs else None,
     )
     return require_answer(source.propose(batch, budget), source.nature, budget)
 

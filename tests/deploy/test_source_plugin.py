@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,20 +9,14 @@ from pathlib import Path
 import pytest
 
 from draftd.demo.sample import SAMPLE
+from tests.example_package import ROOT, installed
 
-ROOT = Path(__file__).parents[2]
 RECORDING = SAMPLE / "specbench_math.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of installed packages with the example in it; of a copy, for builds leave files behind."""
-    folder = tmp_path_factory.mktemp("plugin")
-    shutil.copytree(ROOT / "examples" / "source_plugin", folder / "package")
-    pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--root-user-action=ignore"]
-    options = ["--no-build-isolation", "--no-deps", "--no-index", "--target", folder / "site"]
-    subprocess.run([*pip, *options, folder / "package"], check=True)
-    return folder / "site"
+    return installed("source_plugin", tmp_path_factory.mktemp("plugin"))
 
 
 def python(site: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -72,6 +72,31 @@ def test_the_cache_holds_what_plain_decoding_put_there(model: Any, path: list[in
         assert (ours.values - theirs.values).abs().max() < ROUNDING
 
 
+@pytest.mark.parametrize("path", [[], [0], [0, 2], PATH])
+def test_hidden_states_are_those_from_which_the_next_token_is_drawn(model: Any, path: list[int]) -> None:
+    bonus = 40
+    cached = CachedText(model, PROMPT)
+    states: dict[int, np.ndarray] = {}
+    for _ in range(2):
+        cached.forward(TREE, with_states=True)
+        new = cached.commit(TREE, Verdict(path, bonus))
+        assert new is not None
+        assert new.start == len(states)  # each position once
+        states |= dict(enumerate(new.values.astype(np.float32), new.start))
+    text = PROMPT + 2 * [*TREE.tokens[path].tolist(), bonus]
+    assert len(states) == len(text) - 1
+    head = model.get_output_embeddings().weight.detach().numpy()
+    for position, state in states.items():
+        logits = logits_without_cache(model, text[: position + 1])
+        assert np.abs(head @ state - logits).max() < 2**-7 * np.abs(head * state).sum(axis=1).max()  # as bfloat16
+
+
+def test_nobody_is_given_states_who_asks_for_none(model: Any) -> None:
+    cached = CachedText(model, PROMPT)
+    cached.forward(TREE)
+    assert cached.commit(TREE, Verdict(PATH, 40)) is None
+
+
 @pytest.mark.parametrize("token", [-1, VOCABULARY])
 def test_ids_outside_the_vocabulary_are_refused(model: Any, token: int) -> None:
     with pytest.raises(ValueError, match=f"token id {token} is outside the model's vocabulary of {VOCABULARY}"):
