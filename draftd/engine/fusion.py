@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from draftd import native
 from draftd.engine.asked_sources import AskedSource, AskedSources
 from draftd.engine.hidden_states import HeldStates, no_states
-from draftd.engine.proposed import Proposed
+from draftd.engine.proposed import Proposed, committed_tokens, depth_along
 from draftd.sources import Batch, HiddenStates, Outcome, Proposals
 from draftd.sources.source import begins
 from draftd.wire import DraftClose, Namespace, Status, StepBatch
@@ -40,12 +40,12 @@ class FusedRequest:
 
 
 class Drafted(NamedTuple):
-    """A draft whose outcome is to come."""
+    """A draft for which a source was asked and answered, perhaps with nothing; its outcome is to come."""
 
     base: int  # tokens of the text that it continues
     expected: float  # accepted tokens, by the indexes
-    nodes: int
-    asked: bool  # and the source answered, perhaps with nothing
+    alone: list[tuple[int, int]]  # the indexes' draft: of each node its parent and its token
+    nodes: int  # of the draft
     proposed: Proposed | None = None
 
 
@@ -168,7 +168,8 @@ class Fusion:
                 tokens, parents, _ = answers.nodes[row.row]
                 draft = trees.nodes(row.row)
                 proposed = Proposed.of(tokens, parents, draft)
-                row.request.drafted = Drafted(trees.base(row.row), row.expected, len(draft), True, proposed)
+                if row.request.drafted is not None:
+                    row.request.drafted = row.request.drafted._replace(nodes=len(draft), proposed=proposed)
         return improved, seconds
 
     def _rows(
@@ -181,7 +182,7 @@ class Fusion:
         brings_tokens = np.diff(np.frombuffer(commit.token_end, "<u4"), prepend=0) > 0
         tail_bases = np.frombuffer(commit.tail_base, "<u4").tolist()
         allowed = np.frombuffer(tails.allowed, "<u2").tolist()
-        accepted = np.frombuffer(tails.accepted, "<i2").tolist()
+        accepted_of_row = np.frombuffer(tails.accepted, "<i2").tolist()
         rows: list[_Row] = []
         told: dict[AskedSource, list[tuple[int, int, int]]] = {}
         for row, handle in enumerate(handles):
@@ -193,16 +194,15 @@ class Fusion:
             drafted, request.drafted = request.drafted, None
             source = self._sources.of(request.namespace)
             if source and drafted and drafted.base == starts[row] and brings_tokens[row]:
-                if not drafted.nodes:  # of which a verifier need say nothing
-                    source.worth.learn(drafted.expected, 0, asked=drafted.asked)
-                elif tail_bases[row] == drafted.base:
-                    source.worth.learn(drafted.expected, accepted[row], asked=drafted.asked)
-                    if drafted.proposed is not None:
-                        told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
+                is_told = tail_bases[row] == drafted.base and accepted_of_row[row] >= 0
+                if is_told or not drafted.nodes:  # of nothing a verifier need say nothing
+                    accepted = max(0, accepted_of_row[row])
+                    gain = accepted - depth_along(drafted.alone, committed_tokens(commit, row))
+                    source.worth.learn(drafted.expected, gain)
+                if is_told and drafted.proposed is not None:
+                    told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
             if allowed[row]:
-                expected = trees.expected(row)
-                request.drafted = Drafted(trees.base(row), expected, trees.size(row), asked=False)
-                rows.append(_Row(row, request, expected))
+                rows.append(_Row(row, request, trees.expected(row)))
         for source, outcomes in told.items():
             source.guarded.observe(_outcome(outcomes, ended=()))
         return rows
@@ -250,10 +250,11 @@ class Fusion:
         proposals, _ = source.guarded.ask(texts, budget, source.seconds - spent)
         if proposals is not None:
             self._states.drop(numbers.tolist())
+            trees = _Trees(tails)
             for row in rows:
+                alone = trees.nodes(row.row)
                 row.request.unchanged = LONGEST
-                if row.request.drafted is not None:
-                    row.request.drafted = row.request.drafted._replace(asked=True)
+                row.request.drafted = Drafted(trees.base(row.row), row.expected, alone, len(alone))
             answers.add(rows, proposals)
 
     def _end(self, verifier: int, handle: int) -> None:
@@ -285,10 +286,6 @@ class _Trees:
     def expected(self, row: int) -> float:
         """Tokens that will be accepted, by the nodes' survival."""
         return float(self._survival[slice(*self._span(row))].sum())
-
-    def size(self, row: int) -> int:
-        first, end = self._span(row)
-        return end - first
 
     def nodes(self, row: int) -> list[tuple[int, int]]:
         """Of each node its parent and its token."""

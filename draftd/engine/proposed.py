@@ -34,21 +34,30 @@ class Proposed:
         commit is of this draft."""
         verified = _verified(commit, row)
         went = [place >= 0 and verified(place) for place in self.places]
-        committed = np.frombuffer(commit.tokens, "<i4")[_span(commit.token_end, row)].tolist()
-        accepted, above = 0, -1
-        for token in committed:
-            here = next(
-                (
-                    node
-                    for node, it in enumerate(zip(self.parents, self.tokens, went, strict=True))
-                    if it == (above, token, True)
-                ),
-                None,
-            )
-            if here is None:
-                break
-            accepted, above = accepted + 1, here
-        return sum(went), accepted
+        committed = committed_tokens(commit, row)
+        nodes = [
+            (parent, token) if it_went else None
+            for parent, token, it_went in zip(self.parents, self.tokens, went, strict=True)
+        ]
+        return sum(went), depth_along(nodes, committed)
+
+
+def depth_along(nodes: Sequence[tuple[int, int] | None], tokens: Sequence[int]) -> int:
+    """How many of the tokens a tree has, one below the other. Of each node the parent and the token; None: it does not
+    count."""
+    places = {node: place for place, node in reversed(list(enumerate(nodes))) if node is not None}
+    depth, above = 0, -1
+    for token in tokens:
+        here = places.get((above, token))
+        if here is None:
+            break
+        depth, above = depth + 1, here
+    return depth
+
+
+def committed_tokens(commit: VerifyCommit, row: int) -> list[int]:
+    tokens: list[int] = np.frombuffer(commit.tokens, "<i4")[_span(commit.token_end, row)].tolist()
+    return tokens
 
 
 def _verified(commit: VerifyCommit, row: int) -> Callable[[int], bool]:

@@ -81,10 +81,11 @@ class Candidates:
         """Of each candidate the code of the source that knew it first: the longest context's, if one has it."""
         return [known.source for known in self._known.values()]
 
-    def add_drafted(self, children: Sequence[tuple[int, int]], depth: int) -> None:
-        """Before all others: tokens that a draft source has as nodes of that depth, and what it claims of each."""
-        self._say_of_others(DRAFTED, cells.undrafted(depth))
-        for token, claim in children[:MOST_DRAFTED]:
+    def add_drafted(self, children: Sequence[tuple[int, int]], together: int, depth: int) -> None:
+        """Before all others: at most MOST_DRAFTED tokens that a draft source has as nodes of that depth, and what it
+        claims of each, and of all of them together."""
+        self._say_of_others(DRAFTED, cells.undrafted(together, depth))
+        for token, claim in children:
             known = self._known.setdefault(
                 token, _Known(Source.DRAFT_SOURCE, Proposer.DRAFT_SOURCE, self._unknown.copy())
             )

@@ -55,8 +55,9 @@ class Standing(IntEnum):
 MOST_TOKENS = [0, 1, 2, 3, 4, 6, 9, 15, 31]  # of a context, by class of its length; above: one more class
 MOST_OCCURRENCES = [1, 2, 4, 8, 32]
 MOST_DIFFERENT = [1, 2, 4, 16]
-MOST_DEPTH = [1, 2, 3, 5, 8]  # of a draft source's node
+MOST_DEPTH = [1, 3]  # of a draft source's node
 LEAST_SHARES = [(1, 10), (1, 4), (1, 2), (7, 10), (9, 10), (1, 1)]  # of the second class and those above
+LEAST_STATED = [0.05, 0.15, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.997]  # the same, of what a draft source states
 
 LEVELS = 3
 """Contexts asked for each node."""
@@ -71,7 +72,7 @@ CONTEXTS = (len(Origin), len(MOST_TOKENS) + 1, len(MOST_OCCURRENCES) + 1)
 PER_CONTEXT = (len(LEAST_SHARES) + 1, 2, len(Recency), len(Role))
 SPREADS = (len(MOST_DIFFERENT) + 1,)
 PER_PAIR = (PAIR_PLACES, len(LEAST_SHARES) + 1, PAIR_WEIGHTS)
-PER_DRAFTED = (len(LEAST_SHARES) + 1 + PLACES, len(MOST_DEPTH) + 1)
+PER_DRAFTED = (len(LEAST_STATED) + 1 + PLACES, len(MOST_DEPTH) + 1)
 
 # Cells 0 and 1 don't count: no evidence, and a constant.
 NOTHING = 0
@@ -83,7 +84,7 @@ PER_PAIRS = math.prod(PER_PAIR) + PAIR_PLACES + 1
 FREQUENT = PAIRED + 2 * PER_PAIRS
 DRAFTED = FREQUENT + RANKS
 UNDRAFTED = DRAFTED + math.prod(PER_DRAFTED)
-COUNT = UNDRAFTED + PER_DRAFTED[1]
+COUNT = UNDRAFTED + math.prod(PER_DRAFTED)
 
 AGREEMENTS = (LEVELS, LEVELS + 1, LEVELS + 1)
 STANDINGS = (CONTEXTS[1], CONTEXTS[0], len(Standing))
@@ -138,12 +139,12 @@ def frequent(rank: int) -> int:
 
 def stated(probability: np.float32) -> int:
     """What a draft source says of a node: its probability, given the parent's."""
-    return weight_share_class(probability)
+    return sum(bool(probability >= np.float32(least)) for least in LEAST_STATED)
 
 
 def unstated(before: int) -> int:
     """It states none; so many siblings come first."""
-    return len(LEAST_SHARES) + 1 + min(before, PLACES - 1)
+    return len(LEAST_STATED) + 1 + min(before, PLACES - 1)
 
 
 def drafted(claim: int, depth: int) -> int:
@@ -151,9 +152,9 @@ def drafted(claim: int, depth: int) -> int:
     return DRAFTED + number((claim, bisect_left(MOST_DEPTH, depth)), PER_DRAFTED)
 
 
-def undrafted(depth: int) -> int:
-    """A draft source has others."""
-    return UNDRAFTED + bisect_left(MOST_DEPTH, depth)
+def undrafted(together: int, depth: int) -> int:
+    """A draft source has others, and says that of all of them together."""
+    return UNDRAFTED + number((together, bisect_left(MOST_DEPTH, depth)), PER_DRAFTED)
 
 
 def agreement(first: int, knowing: int, contexts: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from draftd.reference import cells, presets
 from draftd.reference.best_count import LEAST_SURVIVAL, StepCost, best_count
-from draftd.reference.candidates import Candidates, Counted
+from draftd.reference.candidates import MOST_DRAFTED, Candidates, Counted
 from draftd.reference.events import Reason, Source
 from draftd.reference.evidence import Context, Index, SegmentSet, live_contexts, longest, sealed_contexts, trusts
 from draftd.reference.model import Lesson, Model
@@ -176,10 +176,12 @@ class Growth:
             if here < 0:
                 return
             above = self.wish.drafted[here].survival or np.float32(0)
-        below = [it for it in self.wish.drafted if it.parent == here]
-        claims = [_claim(it, before, above) for before, it in enumerate(below)]
+        below = [it for it in self.wish.drafted if it.parent == here][:MOST_DRAFTED]
         if below:
-            candidates.add_drafted([(it.token, claim) for it, claim in zip(below, claims, strict=True)], len(path) + 1)
+            claims = [(it.token, _claim(it.survival, before, above)) for before, it in enumerate(below)]
+            stated = [it.survival for it in below if it.survival is not None]
+            together = None if below[-1].survival is None else sum(stated, np.float32(0))
+            candidates.add_drafted(claims, _claim(together, len(below) - 1, above), len(path) + 1)
 
     def _gather(self, path: list[int], raw: float, candidates: Candidates) -> None:
         wish, least = self.wish, self._least()
@@ -243,11 +245,11 @@ class Growth:
                 self._heap.clear()
 
 
-def _claim(node: DraftedNode, before: int, above: np.float32) -> int:
+def _claim(survival: np.float32 | None, before: int, above: np.float32) -> int:
     """`before`: siblings that come first; `above`: what the source states of the parent."""
-    if node.survival is None:
+    if survival is None:
         return cells.unstated(before)
-    return cells.stated(node.survival / above if above > 0 else np.float32(0))
+    return cells.stated(survival / above if above > 0 else np.float32(0))
 
 
 @dataclass(frozen=True)

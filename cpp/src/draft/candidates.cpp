@@ -51,8 +51,8 @@ void Candidates::default_cell(std::size_t input, std::uint32_t cell) {
   for (std::uint32_t i = 0; i < size_; ++i) described_[i].cells[input] = defaults_[input];
 }
 
-void Candidates::add_drafted(std::span<const DraftedChild> children, std::uint32_t depth) {
-  default_cell(kDrafted, cells::undrafted(depth));
+void Candidates::add_drafted(std::span<const DraftedChild> children, std::uint32_t together, std::uint32_t depth) {
+  default_cell(kDrafted, cells::undrafted(together, depth));
   for (const DraftedChild& child : children) {
     const std::uint32_t at = place(child.token, Source::kDraftSource, cells::Proposer::kDraftSource);
     described_[at].cells[kDrafted] = static_cast<std::uint16_t>(cells::drafted(child.claim, depth));

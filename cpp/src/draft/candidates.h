@@ -33,8 +33,9 @@ class Candidates {
   // What the contexts leave to tokens that they don't know, as prediction by
   // partial matching has it.
   double unclaimed() const { return unclaimed_; }
-  // Before all others: what a draft source has there, at most kMostDrafted, below so many nodes of its own.
-  void add_drafted(std::span<const DraftedChild> children, std::uint32_t depth);
+  // Before all others: what a draft source has there, at most kMostDrafted, as nodes of that depth, and what it claims
+  // of all of them together.
+  void add_drafted(std::span<const DraftedChild> children, std::uint32_t together, std::uint32_t depth);
   // At most kLevels times, longest first.
   void add(const Level& level);
   // Slot 0: what followed the node's token in the request, 1: in the history.

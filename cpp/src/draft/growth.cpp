@@ -152,14 +152,20 @@ void Growth::add_drafted(Candidates& candidates) const {
   const float above = here == kAtRoot ? 1.0F : wish_->drafted[static_cast<std::size_t>(here)].survival;
   std::array<DraftedChild, Candidates::kMostDrafted> children;
   std::uint32_t count = 0;
+  float survival = 0;
+  bool states = false;
   for (const DraftedNode& node : wish_->drafted) {
     if (node.parent != here || count == children.size()) continue;
-    const bool states = node.survival != DraftedNode::kUnstated;
-    const std::uint32_t claim =
-        states ? cells::stated(above > 0 ? node.survival / above : 0.0F) : cells::unstated(count);
-    children[count++] = {node.token, claim};
+    states = node.survival != DraftedNode::kUnstated;
+    survival += states ? node.survival : 0.0F;
+    children[count] = {node.token,
+                       states ? cells::stated(above > 0 ? node.survival / above : 0.0F) : cells::unstated(count)};
+    ++count;
   }
-  if (count > 0) candidates.add_drafted({children.data(), count}, depths_.back() + 1);
+  if (count == 0) return;
+  const std::uint32_t together =
+      states ? cells::stated(above > 0 ? survival / above : 0.0F) : cells::unstated(count - 1);
+  candidates.add_drafted({children.data(), count}, together, depths_.back() + 1);
 }
 
 // What comes next, and whether it may.

@@ -10,6 +10,10 @@ constexpr std::array<float, cells::kTotals> kTotal{1, 2, 3.5F, 6, 16, 64};
 constexpr std::array<float, cells::kShares> kShare{.05F, .17F, .37F, .6F, .8F, .95F, 1};
 constexpr std::array<float, cells::kLengths> kLength{1, 1, 2, 3, 4, 5.5F, 8, 12, 22, 48};
 constexpr std::array<float, cells::kSpreads> kMiss{.02F, .025F, .03F, .03F, .03F};
+// A model's likeliest token is accepted more often than it states where the target is greedy, and as often where it
+// samples: between the two.
+constexpr std::array<float, cells::kStated> kStated{.2F,  .28F,  .43F, .57F, .73F,  .85F,
+                                                    .91F, .955F, .98F, .99F, .995F, .998F};
 constexpr std::array<float, cells::kPlaces> kUnstated{.6F, .2F, .1F};
 // As many trials as the start counts for.
 constexpr float kTrials = 2;
@@ -47,21 +51,22 @@ void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement, 
   for (std::uint32_t rank = 0; rank < cells::kRanks; ++rank) counts[cells::frequent(rank)] = believing(.01F);
   for (std::uint32_t depth = 0; depth < cells::kDepths; ++depth) {
     for (std::uint32_t claim = 0; claim < cells::kClaims; ++claim) {
-      const float claimed = claim < cells::kShares ? kShare[claim] : kUnstated[claim - cells::kShares];
-      counts[cells::kDrafted + claim * cells::kDepths + depth] = believing(.95F * claimed);
+      const float claimed = claim < cells::kStated ? kStated[claim] : kUnstated[claim - cells::kStated];
+      counts[cells::kDrafted + claim * cells::kDepths + depth] = believing(claimed);
+      // Of what the source leaves, one of others has a quarter.
+      counts[cells::kUndrafted + claim * cells::kDepths + depth] = believing(.25F * (1 - claimed) + .003F);
     }
-    counts[cells::kUndrafted + depth] = believing(.05F);
   }
 
   // Most weight on the longest context that has the candidate.
-  agreement.assign(cells::kAgreements, {Four{.05F, .05F, .05F, .15F}, Four{.15F, .5F, 0, .5F}});
+  agreement.assign(cells::kAgreements, {Four{.05F, .05F, .05F, .15F}, Four{.15F, .5F, 0, .8F}});
   for (std::uint32_t set = 0; set < cells::kAgreements; ++set) {
     agreement[set].low[set / ((cells::kLevels + 1) * (cells::kLevels + 1))] = .45F;
   }
   // What only a draft source has is believed as the source is; that indexes lack it says little.
   standing.assign(cells::kStandings, {Four{}, Four{}});
   const auto first = standing.end() - cells::kStandings / cells::kProposers;
-  std::fill(first, standing.end(), Weights{Four{-.3F, -.05F, -.05F, -.15F}, Four{-.15F, -.5F, 0, .5F}});
+  std::fill(first, standing.end(), Weights{Four{-.3F, -.05F, -.05F, -.15F}, Four{-.15F, -.5F, 0, .2F}});
 }
 
 }  // namespace draftd

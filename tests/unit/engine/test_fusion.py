@@ -90,6 +90,23 @@ def test_a_source_that_is_never_right_soon_takes_no_nodes_and_is_hardly_asked() 
     assert together <= 1.03 * alone
 
 
+def test_a_source_that_pays_is_asked_every_time() -> None:
+    """What it brings is known without leaving it out."""
+    text = noise(18, 600)
+    with hybrid(continues([text])) as (_, client):
+        steps, _ = decode(client, [text], max_nodes=4)
+        (source,) = Scripted.made
+    assert len(source.asked) == steps + 1  # once more at the end of the text
+
+
+def test_a_source_that_knows_no_more_than_the_indexes_is_soon_hardly_asked() -> None:
+    text = noise(19, 20) * 60
+    with hybrid(continues([text]), least_gain=0.1) as (_, client):
+        steps, _ = decode(client, [text], prompt=50, max_nodes=8)
+        (source,) = Scripted.made
+    assert len(source.asked) < steps / 3
+
+
 def test_a_source_that_says_nothing_is_soon_hardly_asked() -> None:
     with hybrid(NOTHING) as (_, client):
         steps, _ = decode(client, [noise(16, 1500)])
