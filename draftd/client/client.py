@@ -98,8 +98,8 @@ class ChannelClient(Closing):
         `max_nodes` those of each request; with 0 of either it only commits, and every draft is empty: Reason.NOT_ASKED.
         As a mapping `max_nodes` says it request by request; those that it leaves out want none.
         Both are upper limits where the drafter paces the steps; what it goes by are StepOptions.
-        `hidden` are states of the target that came since the last step, for draft sources that read them: they are sent
-        where `wants_hidden_states`, the newest that a message takes.
+        `hidden` are states of the target that came since the last step, all of one width, for draft sources that read
+        them: they are sent where `wants_hidden_states`, the newest that a message takes.
         """
         until = self._until()
         most, nodes = wanted_nodes(max_nodes, commits)

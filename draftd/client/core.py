@@ -165,11 +165,13 @@ class ClientCore:
     @property
     def wants_hidden_states(self) -> bool:
         """Has the drafter said so, for what this client states?"""
-        return self.standing.drafter is not None and self.standing.drafter.wants_hidden_states
+        drafter = self.standing.drafter  # once: another thread may learn that it is gone
+        return drafter is not None and drafter.wants_hidden_states
 
     def wanted_states(self, hidden: Mapping[Any, RequestStates] | None, requests: Iterable[Any]) -> list[States] | None:
         """Those of each request; None also where nobody reads them. Raises ValueError for such as differ in width."""
-        return states_of_rows(map(hidden.get, requests)) if hidden and self.wants_hidden_states else None
+        states = states_of_rows(map(hidden.get, requests)) if hidden else None
+        return states if self.wants_hidden_states else None
 
     @property
     def expects_answers(self) -> bool:

@@ -17,7 +17,7 @@ class RequestStates:
     __slots__ = ("start", "values")
 
     def __init__(self, start: int, values: ArrayLike) -> None:
-        """`values`: [states, width], at most 32768 wide; they travel as bfloat16, rounded to the nearest.
+        """`values`: [states, width], at most 65536 wide; they travel as bfloat16, rounded to the nearest.
 
         Raises ValueError for what can't be that."""
         array = np.asarray(values)
@@ -26,8 +26,10 @@ class RequestStates:
         if array.dtype != bfloat16 and array.dtype.kind != "f":
             raise ValueError(f"hidden states are of {array.dtype}; give floating-point numbers")
         self.start = whole("start", start)
-        if not 0 <= self.start < 2**32:
-            raise ValueError(f"hidden states start at position {start}; give at least 0")
+        if not 0 <= self.start <= 2**32 - len(array):
+            raise ValueError(
+                f"{len(array)} hidden states start at position {start}; a text has 2^32 of them, from 0 on"
+            )
         self.values: NDArray[bfloat16] = np.ascontiguousarray(array, bfloat16)
 
     def __repr__(self) -> str:

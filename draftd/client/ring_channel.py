@@ -15,6 +15,7 @@ from draftd.wire.ring import GREETING, ring_path
 LONGEST_ANSWER = 1 << 30  # bytes; memory is taken as they come
 GREETING_SECONDS = 1.0  # a drafter that takes the connection greets within; if not, ZMQ is tried
 MOST_UNSENT = 1 << 20  # bytes that wait for a drafter that does not read, besides those of one message
+SECONDS_PER_BYTE = 5e-9  # a drafter that reads takes less: what is left of a long message goes before the next
 LINGER_SECONDS = 0.1  # at the close, for what was sent before it
 
 
@@ -66,7 +67,7 @@ class RingChannel:
     def _send_through(self, ring: native.Ring, frames: list[bytes], until: float) -> bool:
         try:
             if ring.unsent >= MOST_UNSENT:
-                ring.flush(max(0.0, until - time.monotonic()))
+                ring.flush(max(until - time.monotonic(), ring.unsent * SECONDS_PER_BYTE))
             return ring.unsent < MOST_UNSENT and all(map(ring.send, frames))
         except native.RingBroken:
             self._leave()

@@ -162,8 +162,8 @@ class Rows:
         return Rows(self.mirrors, self.tokens, self.verified, self.nodes, [self.hidden[0].newest(room)])
 
     def without_tokens(self) -> "Rows":
-        """The same requests, of which everything is told: they only ask for drafts."""
-        return Rows(self.mirrors, [()] * len(self.mirrors), nodes=self.nodes)
+        """The same requests, of which everything is told but their hidden states: they only ask for drafts."""
+        return Rows(self.mirrors, [()] * len(self.mirrors), nodes=self.nodes, hidden=self.hidden)
 
     def parts(self, limits: Limits) -> list["Rows"]:
         """Cut so that a frame takes each part; a row that is too long for any frame is a part of its own."""

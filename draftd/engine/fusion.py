@@ -18,6 +18,7 @@ from draftd import native
 from draftd.engine.asked_sources import AskedSource, AskedSources
 from draftd.engine.hidden_states import HeldStates, no_states
 from draftd.engine.proposed import Proposed, committed_tokens, depth_along
+from draftd.engine.trees import Trees
 from draftd.sources import Batch, HiddenStates, Outcome, Proposals
 from draftd.sources.source import begins
 from draftd.wire import DraftClose, Namespace, Status, StepBatch
@@ -162,7 +163,7 @@ class Fusion:
         began = time.perf_counter()
         improved = self._core.redraft(batch.verifier, columns, tails, *nodes, batch.budget, batch.min_survival, cost)
         seconds = time.perf_counter() - began
-        trees = _Trees(improved)
+        trees = Trees(improved)
         for row in (row for rows in asked.values() for row in rows):
             if row.row in answers.nodes:
                 tokens, parents, _ = answers.nodes[row.row]
@@ -176,7 +177,7 @@ class Fusion:
         self, of_verifier: dict[int, FusedRequest], batch: StepBatch, tails: native.Tails, now: float
     ) -> list[_Row]:
         """The rows that may have nodes. What their commits say of the sources' last proposals is passed on."""
-        commit, trees = batch.commit, _Trees(tails)
+        commit, trees = batch.commit, Trees(tails)
         handles = np.frombuffer(commit.request, "<u4").tolist()
         starts = np.frombuffer(commit.start, "<u4").tolist()
         brings_tokens = np.diff(np.frombuffer(commit.token_end, "<u4"), prepend=0) > 0
@@ -220,8 +221,14 @@ class Fusion:
         states = zip(brought.start.tolist(), begins(brought.end).tolist(), brought.end.tolist(), strict=True)
         for handle, start, status, (position, first, end) in zip(handles, starts, tails.status, states, strict=True):
             request = of_verifier.get(handle)
-            if request is not None and request.reads_states and status == Status.OK:
-                self._states.put(request.number, start, position, brought.values[first:end])
+            # Of a source that is still being made, or can't be, nobody knows when it takes them.
+            if request is None or status != Status.OK or not request.reads_states:
+                continue
+            if self._sources.of(request.namespace) is None:
+                continue
+            self._states.put(request.number, start, position, brought.values[first:end])
+            if of_verifier.get(handle) is not request:  # it expired meanwhile
+                self._states.drop([request.number])
 
     def _ask(
         self,
@@ -233,7 +240,7 @@ class Fusion:
         answers: _Answers,
     ) -> None:
         """`spent`: seconds that other sources took."""
-        if not source.guarded.may_answer():
+        if not source.guarded.may_answer(len(rows), source.seconds - spent):
             return
         places = [row.row for row in rows]
         numbers = np.array([row.request.number for row in rows], np.uint64)
@@ -247,10 +254,13 @@ class Fusion:
         budget = np.frombuffer(tails.allowed, "<u2")[places].astype(np.uint32)
         for row in rows:
             row.request.asked = source
-        proposals, _ = source.guarded.ask(texts, budget, source.seconds - spent)
+        proposals, why = source.guarded.ask(texts, budget, source.seconds - spent)
+        if (
+            hidden is not None and why.was_asked
+        ):  # also where it failed: what it fails for must not come again and again
+            self._states.drop(numbers[hidden.end > begins(hidden.end)].tolist())
         if proposals is not None:
-            self._states.drop(numbers.tolist())
-            trees = _Trees(tails)
+            trees = Trees(tails)
             for row in rows:
                 alone = trees.nodes(row.row)
                 row.request.unchanged = LONGEST
@@ -269,29 +279,3 @@ def _outcome(rows: Sequence[tuple[int, int, int]], ended: Sequence[int]) -> Outc
     """`rows`: request, verified and accepted nodes."""
     number, verified, accepted = np.array(rows, np.uint64).reshape(-1, 3).T
     return Outcome(number, verified.astype(np.uint16), accepted.astype(np.uint16), np.array(ended, np.uint64))
-
-
-class _Trees:
-    """The trees of an answer, row by row."""
-
-    def __init__(self, tails: native.Tails) -> None:
-        self._ends = np.frombuffer(tails.node_end, "<u4").tolist()
-        self._survival = np.frombuffer(tails.survival, "<f4")
-        self._tails = tails
-        self._bases = np.frombuffer(tails.base, "<u4")
-
-    def base(self, row: int) -> int:
-        return int(self._bases[row])
-
-    def expected(self, row: int) -> float:
-        """Tokens that will be accepted, by the nodes' survival."""
-        return float(self._survival[slice(*self._span(row))].sum())
-
-    def nodes(self, row: int) -> list[tuple[int, int]]:
-        """Of each node its parent and its token."""
-        first, end = self._span(row)
-        parents = np.frombuffer(self._tails.parents, "<i2")[first:end].tolist()
-        return list(zip(parents, np.frombuffer(self._tails.tokens, "<i4")[first:end].tolist(), strict=True))
-
-    def _span(self, row: int) -> tuple[int, int]:
-        return self._ends[row - 1] if row else 0, self._ends[row]

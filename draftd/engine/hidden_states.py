@@ -1,6 +1,6 @@
 """Hidden states of the target: read from a commit, and held until the source that reads them is asked."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -15,34 +15,36 @@ from draftd.sources import HiddenStates
 from draftd.wire import WIDEST_STATE, Status, VerifyCommit
 
 MOST_BYTES = 256 << 20  # held for all requests of a server
+REQUESTS_PART = 4  # one request has at most this part of it
 
 
 def hidden_states(commit: VerifyCommit) -> HiddenStates | None:
-    """Those that a commit brings. Raises Rejected for columns that do not fit together or to its tokens."""
+    """Those that a commit brings; None: none. Raises Rejected for columns that do not fit together or to its tokens."""
     if not commit.HasField("hidden"):
         return None
     hidden, rows = commit.hidden, len(commit.request) // 4
-    if not 1 <= hidden.width <= WIDEST_STATE:
-        raise Rejected(Status.MALFORMED, f"commit: hidden: width is {hidden.width}; 1 to {WIDEST_STATE}")
-    if not len(hidden.start) == len(hidden.end) == 4 * rows:
+    width, starts, ends, values = hidden.width, hidden.start, hidden.end, hidden.values  # once: each look copies
+    if not (starts or ends or values):
+        return None
+    if not 1 <= width <= WIDEST_STATE:
+        raise Rejected(Status.MALFORMED, f"commit: hidden: width is {width}; 1 to {WIDEST_STATE}")
+    if not len(starts) == len(ends) == 4 * rows:
         raise Rejected(
             Status.MALFORMED, f"commit: hidden: columns start and end do not have {rows} entries, as request"
         )
-    start, end = np.frombuffer(hidden.start, "<u4"), np.frombuffer(hidden.end, "<u4")
+    start, end = np.frombuffer(starts, "<u4"), np.frombuffer(ends, "<u4")
     states = int(end[-1]) if rows else 0
-    if len(hidden.values) != 2 * hidden.width * states:
+    if len(values) != 2 * width * states:
         raise Rejected(
             Status.MALFORMED,
-            f"commit: hidden: values are {len(hidden.values)} bytes; {states} states of {hidden.width} are "
-            f"{2 * hidden.width * states}",
+            f"commit: hidden: values are {len(values)} bytes; {states} states of {width} are {2 * width * states}",
         )
     counts = np.diff(end.astype(np.int64), prepend=0)
     token_end = np.frombuffer(commit.token_end, "<u4").astype(np.int64)
     length = np.frombuffer(commit.start, "<u4") + np.diff(token_end, prepend=0)
     _refuse(counts < 0, "ends before it begins")
     _refuse((counts > 0) & (start + counts >= length), "has states of tokens that are not committed before its newest")
-    values = np.frombuffer(hidden.values, bfloat16).reshape(states, hidden.width)
-    return HiddenStates(start, end, values)
+    return HiddenStates(start, end, np.frombuffer(values, bfloat16).reshape(states, width))
 
 
 def no_states(rows: int) -> HiddenStates:
@@ -60,7 +62,7 @@ class _Held:
 
     start: int = 0
     count: int = 0
-    parts: list[NDArray[bfloat16]] = field(default_factory=list)  # none is empty
+    parts: deque[NDArray[bfloat16]] = field(default_factory=deque)  # none is empty, or a view
 
     @property
     def width(self) -> int:
@@ -76,26 +78,36 @@ class _Held:
         while self.count and self.start + self.count > end:
             part = self.parts.pop()
             self.count -= len(part)
-            kept = part[: max(0, end - self.start - self.count)]
-            if len(kept):
-                self._append(kept)
+            self._append(part[: max(0, end - self.start - self.count)])
 
     def put(self, start: int, values: NDArray[bfloat16]) -> None:
         """In place of what is there. What lies before a gap, or has another width, is forgotten."""
         self.cut(start)
         if self.start + self.count != start or self.width != values.shape[1]:
-            self.start, self.count, self.parts = start, 0, []
-        self._append(values.copy())  # they are of a frame, which nobody else keeps
+            self.start, self.count = start, 0
+            self.parts.clear()
+        self._append(values)
+
+    def keep_newest(self, most_bytes: int) -> None:
+        while self.size > most_bytes:
+            oldest = self.parts.popleft()
+            too_many = self.count - most_bytes // (2 * oldest.shape[1])
+            if len(oldest) > too_many:
+                self.parts.appendleft(oldest[too_many:].copy())
+            gone = min(len(oldest), too_many)
+            self.start, self.count = self.start + gone, self.count - gone
 
     def _append(self, part: NDArray[bfloat16]) -> None:
-        self.parts.append(part)
-        self.count += len(part)
+        if len(part):
+            self.parts.append(part.copy())  # a view would keep all of its frame
+            self.count += len(part)
 
 
 class HeldStates:
-    """Of requests, since their source answered for them last. Thread-safe.
+    """Of requests, since their source was asked last. Thread-safe.
 
-    Where they are more than `most_bytes`, the requests that brought none for the longest time lose theirs."""
+    Of a request that has more than its part of `most_bytes` the oldest go; where all together are more, the requests
+    that brought none for the longest time lose theirs."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -109,21 +121,25 @@ class HeldStates:
         return self._size
 
     def put(self, request: int, unchanged: int, start: int, values: NDArray[bfloat16]) -> None:
-        """States from `start` on, perhaps none. Of what is held, that of the first `unchanged` tokens stays."""
+        """`values`: [states, width], from position `start` on, perhaps none. Of what is held, that of the first
+        `unchanged` tokens stays."""
         with self._lock:
-            held = self._of.pop(request, None) or _Held()
+            held = self._of.get(request) or _Held()
             before = held.size
             held.cut(unchanged)
             if len(values):
                 held.put(start, values)
-            if held.count:
+                held.keep_newest(self._most_bytes // REQUESTS_PART)
                 self._of[request] = held
+                self._of.move_to_end(request)
+            if not held.count:
+                self._of.pop(request, None)
             self._grown(held.size - before)
             while self._size > self._most_bytes:
                 self._grown(-self._of.popitem(last=False)[1].size)
 
     def of(self, requests: Sequence[int]) -> HiddenStates:
-        """A row for each request; one whose states are not as wide as those of rows before it has none."""
+        """A row for each request. One whose states are not as wide as those of rows before it has none."""
         with self._lock:
             held = [self._of.get(request, _Held()) for request in requests]
             width = next((one.width for one in held if one.count), 0)

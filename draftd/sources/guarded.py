@@ -28,6 +28,10 @@ class Why(StrEnum):
     OFF = "off"  # not asked: the circuit breaker is open
     BUSY = "busy"  # not asked: another step was
 
+    @property
+    def was_asked(self) -> bool:
+        return self in (Why.ANSWERED, Why.LATE, Why.FAILED)
+
 
 class GuardedSource:
     """Deadline, circuit breaker, checked answers, and what the source knows of which text. Thread-safe."""
@@ -51,8 +55,12 @@ class GuardedSource:
         with self._record:
             return np.array([self._shown.get(request, 0) for request in requests.tolist()], np.uint32)
 
-    def may_answer(self) -> bool:
-        """Whether asking now can bring anything: not while it is at an earlier call, or left alone for its failures."""
+    def may_answer(self, rows: int, seconds: float) -> bool:
+        """Whether asking now can bring anything: not while it is at an earlier call, or left alone for its failures,
+        nor where by its own word so many rows take longer."""
+        if self.nature.micros(rows) / 1e6 > seconds:
+            self._not_asked(Why.NO_TIME)
+            return False
         with self._record:
             return not self._lane.busy and self._breaker.would_allow(self._clock())
 

@@ -68,8 +68,8 @@ class HiddenStates:
     """Of the target, as columns: row i is entry i of each. Which layers they are of is between verifier and source.
 
     That at position p of a text is what token p + 1 was drawn from: of a text of n tokens the newest is at n - 2. A row
-    has those that came since the source last answered for it, as far as they were kept, or none; one may come again,
-    and there may be a gap before them.
+    has those that came since the source was last asked for it, as far as they were kept, or none; there may be a gap
+    before them. They may be anything, infinite or of another width than before, too.
     """
 
     start: NDArray[np.uint32]  # [rows], position in the text of the row's first state

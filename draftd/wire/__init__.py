@@ -27,7 +27,7 @@ ALL_VERIFIED = -1  # VerifyCommit.verified: every node of the tail went through 
 BITMAP_VERIFIED = -2  # VerifyCommit.verified: the row's bitmap says which nodes did
 MOST_SPEC_FACTOR = 1e9  # DraftSync.max_spec_factor
 MOST_TAPE_WINDOWS = 16  # StepBatch.tape_windows: nobody gets more
-WIDEST_STATE = 32768  # HiddenStates.width: three layers of the largest models there are
+WIDEST_STATE = 65536  # HiddenStates.width: of the widest models, of 16384, four layers
 NO_PARENT = -1  # DraftTail.parents: the node hangs from the committed prefix itself
 
 __all__ = [

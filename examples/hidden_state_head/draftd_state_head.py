@@ -26,6 +26,13 @@ class Known:
     position: int = -1  # of the state
     state: Floats | None = None
 
+    def put(self, start: int, tokens: array) -> None:
+        """From `start` on the text is `tokens`, and ends with them. A state of other tokens is of no use any more."""
+        read = self.text[start : self.position + 1]  # by the target, up to its state
+        if tokens[: len(read)] != read:
+            self.state = None
+        self.text[start:] = tokens
+
     @property
     def can_draft(self) -> bool:
         """The state belongs to the token before the last: the last one was drawn from it."""
@@ -85,8 +92,7 @@ class StateHead:
         known = [self._requests.setdefault(request, Known()) for request in batch.request.tolist()]
         first = begins(batch.token_end)
         for one, start, part in zip(known, batch.start.tolist(), zip(first, batch.token_end, strict=True), strict=True):
-            del one.text[start:]
-            one.text.frombytes(batch.tokens[slice(*part)].tobytes())
+            one.put(start, array("i", batch.tokens[slice(*part)].tobytes()))
         self._take_states(known, batch.hidden)
         return known
 
@@ -98,7 +104,8 @@ class StateHead:
         first = begins(hidden.end)
         for row in np.flatnonzero(hidden.end > first).tolist():
             known[row].position = int(hidden.start[row] + hidden.end[row] - first[row]) - 1
-            known[row].state = hidden.values[hidden.end[row] - 1].astype(np.float32)
+            state = hidden.values[hidden.end[row] - 1].astype(np.float32)
+            known[row].state = state if np.isfinite(state).all() else None  # one row must not spoil the others' answer
 
     def _chains(self, states: Floats, tokens: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
         """The likeliest token at each place behind `tokens`, and its survival: both [rows, longest]."""

@@ -3,7 +3,7 @@
     python -m draftd_state_head_training TARGET RECORDING --out head.npz [--steps 300]
 
 TARGET is a directory of a causal language model, RECORDING a file as `draftd replay` reads it, whose outputs are the
-target's. The target reads each text once; from its states the head learns what comes two, three and four tokens on.
+target's. The target reads each text once; from its states the head learns what comes two to five tokens on.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM
 
 from draftd.replay.traces import RecordedRequest, read_trace
 
-DEPTH = 3  # tokens that are learned to be foreseen from one state
+DEPTH = 4  # tokens that are learned to be foreseen from one state, as many as the source drafts
 POSITIONS = 256  # of a step
 RATE = 1e-3
 
@@ -33,7 +33,7 @@ class Lessons(NamedTuple):
 
 
 def lessons_from(target: Any, recorded: Sequence[RecordedRequest]) -> Lessons:
-    """Of the outputs alone."""
+    """Of the outputs alone. Raises ValueError where they are too short to learn from."""
     states, tokens = [], []
     for request in track(recorded, description="the target reads"):
         text = torch.from_numpy(np.concatenate((request.prompt, request.output))).long()
@@ -44,6 +44,8 @@ def lessons_from(target: Any, recorded: Sequence[RecordedRequest]) -> Lessons:
             said = target(input_ids=text[None], output_hidden_states=True, logits_to_keep=1)
         states.append(said.hidden_states[-1][0, first:end].float().clone())
         tokens.append(text.unfold(0, DEPTH + 1, 1)[first + 1 : end + 1])
+    if not states:
+        raise ValueError(f"no output has more than {DEPTH} tokens: there is nothing to learn from")
     return Lessons(torch.cat(states), torch.cat(tokens))
 
 
@@ -108,8 +110,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the file to write, head.npz")
     parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
-    target = AutoModelForCausalLM.from_pretrained(options.target)
-    train(target, list(read_trace(options.recording)), options.out, options.steps)
+    try:
+        recorded = list(read_trace(options.recording))
+        train(AutoModelForCausalLM.from_pretrained(options.target), recorded, options.out, options.steps)
+    except (ValueError, OSError) as error:
+        parser.exit(1, f"{options.recording}: {error}\n")
 
 
 if __name__ == "__main__":

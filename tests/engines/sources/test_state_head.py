@@ -71,22 +71,39 @@ def test_who_has_no_states_to_offer_is_told_what_it_needs(random_head: Path) -> 
 
 def test_without_the_state_of_the_token_before_the_last_nothing_is_drafted(random_head: Path) -> None:
     source = REGISTRY.make("state_head", {"checkpoint": random_head}, OFFERED)
-    assert [len(nodes_for(source, 5, states)) for states in (0, 3, 4)] == [0, 0, NODES]
-    assert len(nodes_for(source, 5, 0)) == NODES  # it has that state
-    assert len(nodes_for(source, 4, 0)) == 0  # a token was taken back
+    assert [len(nodes_for(source, [1] * 5, states)) for states in (0, 3, 4)] == [0, 0, NODES]
+    assert len(nodes_for(source, [1] * 5, 0)) == NODES  # it has that state
+    assert len(nodes_for(source, [1] * 4, 0)) == 0  # a token was taken back
+
+
+def test_a_state_of_text_that_was_taken_back_is_forgotten(random_head: Path) -> None:
+    source = REGISTRY.make("state_head", {"checkpoint": random_head}, OFFERED)
+    assert len(nodes_for(source, [1, 2, 3, 1, 2], 4)) == NODES
+    assert len(nodes_for(source, [1, 2, 3, 1, 3], 0)) == NODES  # the state is of the token before the last
+    assert len(nodes_for(source, [1, 2, 0, 1, 2], 0)) == 0
+
+
+def test_a_state_that_is_no_number_spoils_its_own_row_alone(random_head: Path) -> None:
+    source = REGISTRY.make("state_head", {"checkpoint": random_head}, OFFERED)
+    states = np.ones((4, STATE_WIDTH), bfloat16)
+    states[3] = np.nan
+    hidden = HiddenStates(np.array([0, 1], np.uint32), np.array([2, 4], np.uint32), states)
+    ends = np.array([3, 7], np.uint32)
+    batch = Batch(np.arange(2, dtype=np.uint64), np.zeros(2, np.uint32), ends, np.ones(7, np.int32), hidden)
+    assert source.propose(batch, np.full(2, NODES, np.uint32)).node_end.tolist() == [NODES, NODES]
 
 
 def test_states_of_another_width_are_an_error_that_says_both(random_head: Path) -> None:
     source = REGISTRY.make("state_head", {"checkpoint": random_head}, OFFERED)
     with pytest.raises(ValueError, match=f"hidden states are 9 wide; the head was trained for {STATE_WIDTH}"):
-        nodes_for(source, 5, 4, width=9)
+        nodes_for(source, [1] * 5, 4, width=9)
 
 
-def nodes_for(source: Any, tokens: int, states: int, width: int = STATE_WIDTH) -> list[int]:
-    """Behind a text of so many tokens, of which the first so many states come with it."""
+def nodes_for(source: Any, text: list[int], states: int, width: int = STATE_WIDTH) -> list[int]:
+    """Behind a text that is shown whole, with its first so many states."""
     hidden = HiddenStates(np.zeros(1, np.uint32), np.array([states], np.uint32), np.ones((states, width), bfloat16))
-    ends = np.array([tokens], np.uint32)
-    batch = Batch(np.ones(1, np.uint64), np.zeros(1, np.uint32), ends, np.ones(tokens, np.int32), hidden)
+    ends = np.array([len(text)], np.uint32)
+    batch = Batch(np.ones(1, np.uint64), np.zeros(1, np.uint32), ends, np.array(text, np.int32), hidden)
     nodes: list[int] = source.propose(batch, np.array([NODES], np.uint32)).tokens.tolist()
     return nodes
 
@@ -152,9 +169,9 @@ def test_a_server_that_is_given_states_drafts_what_the_head_learned(
     size = target.config.vocab_size
     with ServerProcess(tmp_path, **environment) as server:
         with Client(server.ring, deadline=PATIENT, vocabulary_size=size) as client:
-            alone = generate(target, WithoutStates(client, NODES, history=False), recorded)
-            assert nodes_of_head(server) == 0
             together = generate(target, ClientDrafts(client, NODES, history=False), recorded)
-        assert nodes_of_head(server) > 0
+            drafted = nodes_of_head(server)
+            alone = generate(target, WithoutStates(client, NODES, history=False), recorded)
+        assert nodes_of_head(server) == drafted > 0
     accepted = sum(step.accepted for step in together) / len(together)
     assert accepted > 1.5 * sum(step.accepted for step in alone) / len(alone)

@@ -14,11 +14,12 @@ from draftd.client import AsyncClient, Client, RequestStates
 from draftd.client.hidden_states import states_bytes, states_of_rows
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
-from draftd.client.rows import ROW_BYTES, Rows
+from draftd.client.rows import ROW_BYTES, Rows, Wish
 from draftd.config import EngineSettings, SourceSettings
 from draftd.engine import Engine
-from draftd.wire import DraftSync
+from draftd.wire import DraftSync, StepReply
 from tests.contract.serving import grpc_served, ring_served, zmq_served
+from tests.faults.process import until
 from tests.unit.client.conversation import Conversation
 from tests.unit.engine.hybrid import NOTHING, ReadsStates, Scripted, hybrid, registered
 
@@ -33,11 +34,12 @@ def some(start: int, count: int, width: int = 4) -> RequestStates:
 @pytest.mark.parametrize(
     ("start", "values", "words"),
     [
-        (0, np.zeros(4), "hidden states are [4]; give [states, 1 to 32768 values]"),
+        (0, np.zeros(4), "hidden states are [4]; give [states, 1 to 65536 values]"),
         (0, np.zeros((2, 0)), "hidden states are [2, 0]"),
-        (0, np.zeros((1, 32769), bfloat16), "hidden states are [1, 32769]"),
+        (0, np.zeros((1, 65537), bfloat16), "hidden states are [1, 65537]"),
         (0, np.zeros((1, 2), int), "hidden states are of int64; give floating-point numbers"),
-        (-1, np.zeros((1, 2)), "hidden states start at position -1; give at least 0"),
+        (-1, np.zeros((1, 2)), "1 hidden states start at position -1; a text has 2^32 of them, from 0 on"),
+        (2**32 - 1, np.zeros((2, 2)), "2 hidden states start at position 4294967295"),
         (1.5, np.zeros((1, 2)), "start is 1.5; give a whole number"),
     ],
 )
@@ -80,7 +82,7 @@ def test_parts_of_a_step_take_their_states_along_and_are_cut_by_them() -> None:
     assert [states for part in parts for states in part.hidden or ()] == hidden
     assert all(part.size <= limits.payload_bytes or len(part.mirrors) == 1 for part in parts)
     assert len(parts) > 2
-    assert all(part.without_tokens().hidden is None for part in parts)
+    assert [states for part in parts for states in part.without_tokens().hidden or ()] == hidden  # nobody has them yet
 
 
 # In conversation
@@ -146,11 +148,44 @@ def test_states_of_tokens_that_are_not_there_are_left_out_and_health_says_so(tal
     assert positions() == [0, 1, 2, 3]
 
 
-def test_nobody_is_sent_what_nobody_reads() -> None:
+def test_a_drafter_that_knows_nobody_is_given_them_once_more(talk: Conversation) -> None:
+    mirror = talk.open(prompt=[1, 2, 3])
+    talk.step(mirror)
+    talk.engine = Engine(EngineSettings(), sources=[SourceSettings(name="scripted", milliseconds=5000)])
+    exchange = talk.core.exchange(Rows([mirror], [[4]], hidden=[some(2, 1)]), Wish(2))
+    again = exchange.send(talk.round_trip(next(exchange)))
+    assert isinstance(talk.round_trip(again), StepReply)
+    source = Scripted.made[-1]
+    assert isinstance(source, ReadsStates)
+    assert [sorted(states) for states in source.states.values()] == [[2]]
+
+
+def test_nobody_is_sent_what_nobody_reads_but_what_can_not_be_meant_is_an_error() -> None:
     with hybrid(NOTHING) as (_, client):
-        request = client.open("r", [1, 2, 3])
-        client.step({request: ()})
+        request, other = client.open("r", [1, 2, 3]), client.open("other", [1, 2, 3])
+        client.step({request: (), other: ()})
         assert client._core.wanted_states({request: some(0, 2)}, [request]) is None
+        with pytest.raises(ValueError, match="give all the same width"):
+            client.step({request: (), other: ()}, hidden={request: some(0, 1, 3), other: some(0, 1, 4)})
+
+
+def test_messages_longer_than_the_ring_go_through_it_one_after_the_other(engine: Engine, tmp_path: Path) -> None:
+    """4 MiB each, without waiting for answers: what the ring does not take goes with the next call."""
+    width, count, steps = 16384, 128, 12
+    with (
+        ring_served(engine, tmp_path, max_frame_bytes=64 << 20) as endpoint,
+        Client(endpoint, deadline=PATIENT) as client,
+    ):
+        assert client.check(PATIENT).state == "serving"
+        request = client.open("r", [1] * 10_000)
+        for step in range(steps):
+            states = RequestStates(step * count, np.zeros((count, width), bfloat16))
+            client.step_ahead({request: (1,)}, hidden={request: states})
+            until(lambda before=step: len(Scripted.made[0].asked) >= before)  # as a pass of the target takes time
+        client.step({request: ()})
+        counters = client.health().counters
+        assert (counters.unreachable, counters.late) == (0, 0)
+        assert positions() == list(range(steps * count))
 
 
 # Over every transport, by every verb

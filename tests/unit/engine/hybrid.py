@@ -38,6 +38,7 @@ class Scripted:
             raise ValueError(f"refuses {options['refuses']}")
         self.texts: dict[int, list[int]] = {}
         self.asked: list[list[int]] = []  # requests, by call
+        self.batches: list[Batch] = []
         self.outcomes: list[Outcome] = []
         self.closed = False
         Scripted.made.append(self)
@@ -52,6 +53,7 @@ class Scripted:
             strict=True,
         )
         self.asked.append(batch.request.tolist())
+        self.batches.append(batch)
         chains = []
         for request, start, first, end, nodes in rows:
             text = self.texts.setdefault(request, [])

@@ -1,6 +1,7 @@
 """Hidden states in the server: columns that can't be meant, what is held until a source is asked, what it is shown."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -9,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
+from numpy.typing import NDArray
 
 from draftd.client import Request, RequestStates
 from draftd.client.local import LocalClient
 from draftd.engine import Engine
-from draftd.engine.hidden_states import HeldStates
+from draftd.engine.hidden_states import REQUESTS_PART, HeldStates
 from draftd.observe.facts import REGISTRY
+from draftd.sources import Batch, Proposals
+from draftd.sources.source import begins
 from draftd.wire import PROTOCOL, Frame, Hello, HiddenStates, Namespace, Status
 from tests.unit.engine.hybrid import NOTHING, ReadsStates, Scripted, hybrid
 
@@ -93,19 +97,41 @@ def test_states_of_steps_in_which_it_is_not_asked_wait_for_the_next_in_which_it_
         assert seen() == {}  # it has them
 
 
-def test_states_of_a_call_that_failed_come_again() -> None:
-    def fails(text: list[int], nodes: int) -> list[int]:
-        if text[-1] == 9:
-            raise RuntimeError("not this one")
-        return []
+def test_states_that_a_source_fails_for_do_not_come_again() -> None:
+    """It would fail for them again, and for all requests that are asked for with that one."""
+    with hybrid(NOTHING, FailsFor) as (_, client):
+        request, other = client.open("r", [1, 2, 3]), client.open("other", [1, 2, 3])
+        step(client, {request: (), other: ()})
+        step(client, {request: (9,), other: ()}, hidden={request: states(FAILS, FAILS + 1)})
+        assert REGISTRY.get_sample_value("draftd_hidden_state_bytes") == 0
+        step(client, {request: (4,), other: (5,)}, hidden={request: states(3, 4), other: states(2, 3)})
+        assert (sorted(seen(1)), sorted(seen(2))) == ([3], [2])
 
-    with hybrid(fails, ReadsStates) as (_, client):
+
+FAILS = 2
+
+
+class FailsFor(ReadsStates):
+    """States of one position."""
+
+    def propose(self, batch: Batch, budget: NDArray[np.uint32]) -> Proposals:
+        assert batch.hidden is not None
+        if FAILS in batch.hidden.start[batch.hidden.end > begins(batch.hidden.end)][:1] and len(batch.request) == 2:
+            raise RuntimeError("not this one")
+        return super().propose(batch, budget)
+
+
+def test_a_call_for_which_there_is_no_time_takes_no_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hybrid(NOTHING, ReadsStates, milliseconds=1.0) as (engine, client):
         request = client.open("r", [1, 2, 3])
         step(client, {request: ()})
-        step(client, {request: (9,)}, hidden={request: states(2, 3)})
-        source().states.clear()
-        step(client, {request: (4,)}, hidden={request: states(3, 4)})
-        assert sorted(seen()) == [2, 3]
+        (asked,) = (asked.guarded for asked in engine._fusion._sources._of.values() if asked)
+        monkeypatch.setattr(asked, "nature", replace(ReadsStates.nature, row_micros=2000.0))
+        step(client, {request: (4,)}, hidden={request: states(0, 3)})
+        assert seen() == {}
+        monkeypatch.setattr(asked, "nature", ReadsStates.nature)
+        step(client, {request: ()})
+        assert sorted(seen()) == [0, 1, 2]
 
 
 def test_what_is_taken_back_takes_its_states_along() -> None:
@@ -124,18 +150,22 @@ def test_what_ends_before_its_source_is_asked_leaves_nothing() -> None:
         request = client.open("r", [1, 2, 3])
         step(client, {request: ()})
         client.commit({request: (4,)}, hidden={request: states(0, 3)})
+        assert REGISTRY.get_sample_value("draftd_hidden_state_bytes") == 3 * WIDTH * 2
         request.close()
         assert REGISTRY.get_sample_value("draftd_hidden_state_bytes") == 0
 
 
 def test_a_source_that_needs_none_is_shown_none_and_nothing_is_held() -> None:
-    with hybrid(NOTHING) as (_, client):
+    with hybrid(NOTHING) as (engine, client):
         request = client.open("r", [1, 2, 3])
         step(client, {request: ()})
         assert not client.wants_hidden_states
-        step(client, {request: (4,)}, hidden={request: states(0, 3)})
+        client._core.standing.drafter.wants_hidden_states = True  # it sends them all the same
+        client.commit({request: (4,)}, hidden={request: states(0, 3)})
         assert REGISTRY.get_sample_value("draftd_hidden_state_bytes") == 0
-        assert len(source().asked) == 2
+        step(client, {request: (4,)}, hidden={request: states(0, 3)})
+        assert [batch.hidden for batch in source().batches] == [None, None]
+        assert engine._fusion._states.size == 0
 
 
 # What can't be meant
@@ -151,8 +181,8 @@ VALUES = bytes(2 * 2 * WIDTH)  # of two states
 @pytest.mark.parametrize(
     ("hidden", "words"),
     [
-        ({"width": 0}, "width is 0; 1 to 32768"),
-        ({"width": 32769}, "width is 32769; 1 to 32768"),
+        ({"width": 0}, "width is 0; 1 to 65536"),
+        ({"width": 65537}, "width is 65537; 1 to 65536"),
         ({"start": column()}, "columns start and end do not have 1 entries, as request"),
         ({"end": column(1, 2)}, "columns start and end do not have 1 entries"),
         ({"values": VALUES[:-1]}, "values are 11 bytes; 2 states of 3 are 12"),
@@ -168,6 +198,7 @@ def test_columns_that_do_not_fit_are_refused_whole_with_the_place(hidden: dict[s
         assert (error.status, error.step) == (Status.MALFORMED, 5)
         assert error.message.startswith(f"commit: hidden: {words}")
         assert answer(engine, frame, HiddenStates(**good)).reply.step == 5
+        assert answer(engine, frame, HiddenStates()).reply.step == 5
 
 
 def answer(engine: Engine, frame: Frame, hidden: HiddenStates) -> Frame:
@@ -234,19 +265,41 @@ def test_what_is_held_is_the_newest_without_gaps(events: list[tuple[int, int, in
         values = columns.values[first:end, :1].astype(float).ravel().tolist()
         assert dict(enumerate(values, start)) == twin[request]
     assert held.size == sum(len(table) for table in twin.values()) * WIDTH * 2
+    parts = [part for of_request in held._of.values() for part in of_request.parts]
+    assert sum(part.nbytes for part in parts) == held.size
+    assert all(part.base is None for part in parts)  # a view would hold more than it says
     held.clear()
 
 
 def test_requests_that_brought_none_for_long_lose_theirs_first() -> None:
-    held = HeldStates(most_bytes=4 * WIDTH * 2)
-    for request, count in ((1, 2), (2, 1), (1, 1)):
-        start = 2 if count == 1 and request == 1 else 0
-        held.put(request, 10, start, np.zeros((count, WIDTH), bfloat16))
-    held.put(3, 0, 0, np.zeros((1, WIDTH), bfloat16))
-    assert held.of([1, 2, 3]).end.tolist() == [3, 3, 4]
-    assert held.size == 4 * WIDTH * 2
-    held.put(4, 0, 0, np.zeros((5, WIDTH), bfloat16))  # more than may be held of all together
-    assert held.size == 0
+    held = HeldStates(most_bytes=8 * WIDTH * 2)
+    for request in range(4):
+        put(held, request, 0, 2)
+    held.put(1, 10, 0, np.zeros((0, WIDTH), bfloat16))  # brings none
+    put(held, 0, 2, 0)  # nor does this
+    put(held, 4, 0, 1)
+    assert held.of(range(5)).end.tolist() == [0, 2, 4, 6, 7]
+    put(held, 1, 1, 1)  # one again: now it is the newest
+    put(held, 5, 0, 2)
+    assert held.of(range(6)).end.tolist() == [0, 2, 2, 4, 5, 7]
+    held.clear()
+
+
+def test_of_one_request_only_the_newest_are_held() -> None:
+    held = HeldStates(most_bytes=REQUESTS_PART * 5 * WIDTH * 2)
+    put(held, 1, 0, 2)
+    for start in range(10, 20, 3):
+        put(held, 2, start, 3)
+    columns = held.of([1, 2])
+    assert (columns.start.tolist(), columns.end.tolist()) == ([0, 17], [2, 7])
+    assert columns.values[2:, 0].astype(float).tolist() == [17.0, 18.0, 19.0, 20.0, 21.0]
+    assert all(part.base is None for part in held._of[2].parts)
+    held.clear()
+
+
+def put(held: HeldStates, request: int, start: int, count: int) -> None:
+    positions = np.arange(start, start + count).reshape(-1, 1)
+    held.put(request, start, start, np.repeat(positions, WIDTH, axis=1).astype(bfloat16))
 
 
 def test_rows_of_another_width_have_none() -> None:
@@ -255,6 +308,7 @@ def test_rows_of_another_width_have_none() -> None:
         held.put(request, 0, 5, np.ones((2, width), bfloat16))
     columns = held.of([9, 1, 2, 3])
     assert (columns.end.tolist(), columns.values.shape) == ([0, 2, 2, 4], (4, 3))
+    assert held.of([2]).values.shape == (2, 4)
     held.put(1, 7, 7, np.ones((1, 4), bfloat16))  # the verifier changed its mind
     assert held.of([1]).values.shape == (1, 4)
     held.clear()
