@@ -255,9 +255,8 @@ class Fusion:
         for row in rows:
             row.request.asked = source
         proposals, why = source.guarded.ask(texts, budget, source.seconds - spent)
-        if (
-            hidden is not None and why.was_asked
-        ):  # also where it failed: what it fails for must not come again and again
+        if hidden is not None and why.was_asked:
+            # Also where it failed: what it fails for must not come again and again.
             self._states.drop(numbers[hidden.end > begins(hidden.end)].tolist())
         if proposals is not None:
             trees = Trees(tails)
