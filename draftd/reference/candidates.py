@@ -109,7 +109,8 @@ class Candidates:
                 continue  # the next may be known already
             fresh = known.knowing == 0  # to contexts
             if fresh:
-                known.source, known.proposer, known.first = context.source, Proposer.CONTEXT, here
+                known.source, known.first = context.source, here
+                known.proposer = Proposer.BOTH if known.proposer is Proposer.DRAFT_SOURCE else Proposer.CONTEXT
             known.knowing += 1
             known.claim += weight * follower.count
             if here == 0:

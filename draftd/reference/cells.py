@@ -28,6 +28,7 @@ class Proposer(IntEnum):
     PAIRS = 1
     FREQUENT = 2
     DRAFT_SOURCE = 3
+    BOTH = 4  # a draft source and a context
 
 
 class Role(IntEnum):

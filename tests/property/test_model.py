@@ -82,6 +82,7 @@ def test_evidence_counts_for_as_much_as_it_was_right(true: float) -> None:
 
 @given(st.floats(0.001, 0.999))
 def test_a_logit_is_that_of_its_probability(probability: float) -> None:
+    probability = float(np.float32(probability))  # near 1 its rounding alone moves the logit by more than 2e-5
     z = stretch(np.array(probability, np.float32))
     assert z == pytest.approx(np.log(probability / (1 - probability)), abs=2e-5)
     assert squash(z) == pytest.approx(probability, rel=2e-5)

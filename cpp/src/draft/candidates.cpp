@@ -85,7 +85,8 @@ void Candidates::add(const Level& level) {
     const bool fresh = standings_[at].knowing == 0;  // to contexts
     if (fresh) {
       sources_[at] = level.source;
-      standings_[at].proposer = cells::Proposer::kContext;
+      const bool drafted = standings_[at].proposer == cells::Proposer::kDraftSource;
+      standings_[at].proposer = drafted ? cells::Proposer::kBoth : cells::Proposer::kContext;
       standings_[at].first = static_cast<std::uint8_t>(here);
     }
     if (here == 0) standings_[at].state = rank == 0 ? 2 : 1;

@@ -117,15 +117,15 @@ inline std::uint32_t undrafted(std::uint32_t claim, std::uint32_t depth) {
 // Sets of weights.
 inline constexpr std::uint32_t kLevels = 3;
 inline constexpr std::uint32_t kAgreements = kLevels * (kLevels + 1) * (kLevels + 1);
-inline constexpr std::uint32_t kProposers = 4;
+inline constexpr std::uint32_t kProposers = 5;
 inline constexpr std::uint32_t kStandings = kProposers * (kLengths * kOrigins * 3 + 1);
 
 // `first`: the longest context that has it, `knowing` of `contexts` do.
 inline std::uint32_t agreement(std::uint32_t first, std::uint32_t knowing, std::uint32_t contexts) {
   return (first * (kLevels + 1) + knowing) * (kLevels + 1) + contexts;
 }
-// Who proposed a candidate.
-enum class Proposer : std::uint8_t { kContext, kPairs, kFrequent, kDraftSource };
+// Who proposed a candidate; both: a draft source and a context.
+enum class Proposer : std::uint8_t { kContext, kPairs, kFrequent, kDraftSource, kBoth };
 // The kind of the longest context; 0: there is none.
 inline std::uint32_t longest(std::uint32_t length, Origin origin) {
   return 1 + length_class(length) * kOrigins + static_cast<std::uint32_t>(origin);

@@ -63,10 +63,13 @@ void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement, 
   for (std::uint32_t set = 0; set < cells::kAgreements; ++set) {
     agreement[set].low[set / ((cells::kLevels + 1) * (cells::kLevels + 1))] = .45F;
   }
-  // What only a draft source has is believed as the source is; that indexes lack it says little.
+  // What a draft source has is believed as the source is: that indexes lack it says little, and what they say of it
+  // counts for half.
   standing.assign(cells::kStandings, {Four{}, Four{}});
-  const auto first = standing.end() - cells::kStandings / cells::kProposers;
-  std::fill(first, standing.end(), Weights{Four{-.3F, -.05F, -.05F, -.15F}, Four{-.15F, -.5F, 0, .2F}});
+  const auto both = standing.end() - cells::kStandings / cells::kProposers;
+  const auto only = both - cells::kStandings / cells::kProposers;
+  std::fill(only, both, Weights{Four{-.3F, -.05F, -.05F, -.15F}, Four{-.15F, -.5F, 0, .2F}});
+  std::fill(both, standing.end(), Weights{Four{-.25F, -.03F, -.03F, -.09F}, Four{-.09F, -.3F, 0, .2F}});
 }
 
 }  // namespace draftd
