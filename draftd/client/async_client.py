@@ -13,7 +13,7 @@ from draftd.client.core import ClientCore, Outgoing
 from draftd.client.draft import Draft, Tails, drafts_of
 from draftd.client.grpc_channel import AsyncGrpcChannel
 from draftd.client.health import Health
-from draftd.client.hidden_states import RequestStates
+from draftd.client.hidden_states import RequestStates, states_of_rows
 from draftd.client.mirror import Mirror
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
@@ -138,7 +138,7 @@ class AsyncClient:
     @property
     def wants_hidden_states(self) -> bool:
         """Whether a draft source reads the target's. See Client.wants_hidden_states."""
-        return self._core.wants_hidden_states
+        return self._core.standing.wants_hidden_states
 
     @property
     def last_core_micros(self) -> int:
@@ -188,7 +188,7 @@ class AsyncClient:
         mirrors = [request.mirror for request in served]
         verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
         _, nodes = wanted_nodes(max_nodes, served)
-        states = self._core.wanted_states(hidden, served)
+        states = states_of_rows(hidden, served)
         return Rows(mirrors, [commits[request] for request in served], verified_of_rows, nodes, states), served
 
     async def _ask(

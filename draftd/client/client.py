@@ -13,7 +13,7 @@ from draftd.client.core import ClientCore
 from draftd.client.draft import Draft, drafts_of
 from draftd.client.grpc_channel import GrpcChannel
 from draftd.client.health import Health
-from draftd.client.hidden_states import RequestStates
+from draftd.client.hidden_states import RequestStates, states_of_rows
 from draftd.client.line import Line
 from draftd.client.opening import OpenOptions, opening_message, refuse_wait_and_hold
 from draftd.client.pacing import PacingOptions, StepOptions, load_of
@@ -99,7 +99,8 @@ class ChannelClient(Closing):
         As a mapping `max_nodes` says it request by request; those that it leaves out want none.
         Both are upper limits where the drafter paces the steps; what it goes by are StepOptions.
         `hidden` are states of the target that came since the last step, all of one width, for draft sources that read
-        them: they are sent where `wants_hidden_states`, the newest that a message takes.
+        them: they are sent where `wants_hidden_states`, the newest that a message takes. To copy them takes time, about
+        a millisecond for each MiB, whatever the deadline.
         """
         until = self._until()
         most, nodes = wanted_nodes(max_nodes, commits)
@@ -108,7 +109,7 @@ class ChannelClient(Closing):
         verified_of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
         if True in [mirror.closed for mirror in mirrors]:
             return self._step_open_ones(commits, wish, max_nodes, verified, hidden, until)
-        states = self._core.wanted_states(hidden, commits)
+        states = states_of_rows(hidden, commits)
         rows = Rows(mirrors, list(commits.values()), verified_of_rows, nodes, states)
         return drafts_of(commits, self._line.ask(rows, wish, until))
 
@@ -201,7 +202,7 @@ class ChannelClient(Closing):
     @property
     def wants_hidden_states(self) -> bool:
         """Whether a draft source reads the target's, for what this client states; the first answer says it."""
-        return self._core.wants_hidden_states
+        return self._core.standing.wants_hidden_states
 
     @property
     def last_core_micros(self) -> int:
@@ -241,7 +242,7 @@ class ChannelClient(Closing):
         mirrors = [request.mirror for request in commits]
         of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
         _, nodes = wanted_nodes(max_nodes, commits)
-        return Rows(mirrors, list(commits.values()), of_rows, nodes, self._core.wanted_states(hidden, commits))
+        return Rows(mirrors, list(commits.values()), of_rows, nodes, states_of_rows(hidden, commits))
 
 
 class Client(ChannelClient):

@@ -6,13 +6,12 @@ back. `post` is the one-way form. Every frame that arrives goes through `receive
 
 import secrets
 from array import array
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
 
 from draftd.client.draft import MalformedTailError, Tails, known
-from draftd.client.hidden_states import RequestStates, States, fill_hidden, states_of_rows
+from draftd.client.hidden_states import fill_hidden
 from draftd.client.limits import Limits
 from draftd.client.mirror import Mirror
 from draftd.client.mirrors import Mirrors, add_closes, add_syncs
@@ -90,6 +89,7 @@ class ClientCore:
         With an opening, the answer comes when its text is indexed. Rows that one frame does not take go in several,
         one after the other: each stands or falls alone.
         """
+        rows = self._read(rows)
         parts = rows.parts(self._under_way.limits)
         if len(parts) == 1:
             return (yield from self._converse(rows, wish, opening, attempts))
@@ -127,10 +127,12 @@ class ClientCore:
 
     def post(self, rows: Rows, *, opening: Mirror | None = None) -> list[Outgoing]:
         """Commits, closes or an opening whose answer nobody waits for."""
-        return [self._build(part, None, opening, awaited=False) for part in rows.parts(self._under_way.limits)]
+        parts = self._read(rows).parts(self._under_way.limits)
+        return [self._build(part, None, opening, awaited=False) for part in parts]
 
     def post_ahead(self, rows: Rows, wish: Wish) -> list[Outgoing]:
         """Commits and a wish whose answer nobody waits for: `left` gives what came of it, once it has come."""
+        rows = self._read(rows)
         parts = rows.parts(self._under_way.limits)
         if len(parts) == 1:
             return [self._build(rows, wish, None, awaited=False)]
@@ -162,16 +164,9 @@ class ClientCore:
         """Apply one frame. Returns the step it answers and the answer, where somebody waits for it."""
         return self._under_way.receive(data)
 
-    @property
-    def wants_hidden_states(self) -> bool:
-        """Has the drafter said so, for what this client states?"""
-        drafter = self.standing.drafter  # once: another thread may learn that it is gone
-        return drafter is not None and drafter.wants_hidden_states
-
-    def wanted_states(self, hidden: Mapping[Any, RequestStates] | None, requests: Iterable[Any]) -> list[States] | None:
-        """Those of each request; None also where nobody reads them. Raises ValueError for such as differ in width."""
-        states = states_of_rows(map(hidden.get, requests)) if hidden else None
-        return states if self.wants_hidden_states else None
+    def _read(self, rows: Rows) -> Rows:
+        """Without hidden states, where nobody reads them."""
+        return rows if rows.hidden is None or self.standing.wants_hidden_states else rows.without_states()
 
     @property
     def expects_answers(self) -> bool:

@@ -1,6 +1,7 @@
 """Hidden states of the target, as a verifier gives them for its requests, and as columns of a commit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
@@ -17,7 +18,8 @@ class RequestStates:
     __slots__ = ("start", "values")
 
     def __init__(self, start: int, values: ArrayLike) -> None:
-        """`values`: [states, width], at most 65536 wide; they travel as bfloat16, rounded to the nearest.
+        """`values`: [states, width], at most 65536 wide; they travel as bfloat16, rounded to the nearest, and infinite
+        where they are larger than any of that.
 
         Raises ValueError for what can't be that."""
         array = np.asarray(values)
@@ -30,7 +32,8 @@ class RequestStates:
             raise ValueError(
                 f"{len(array)} hidden states start at position {start}; a text has 2^32 of them, from 0 on"
             )
-        self.values: NDArray[bfloat16] = np.ascontiguousarray(array, bfloat16)
+        with np.errstate(over="ignore"):
+            self.values: NDArray[bfloat16] = np.ascontiguousarray(array, bfloat16)
 
     def __repr__(self) -> str:
         return f"RequestStates(positions {self.start} to {self.end - 1}, {self.values.shape[1]} wide)"
@@ -50,9 +53,17 @@ class RequestStates:
 States = RequestStates | None
 
 
-def states_of_rows(hidden: Iterable[States]) -> list[States] | None:
-    """None where no row has any. Raises ValueError for such as differ in width."""
-    rows = [states if states is not None and len(states.values) else None for states in hidden]
+def states_of_rows(hidden: Mapping[Any, object] | None, requests: Iterable[Any]) -> list[States] | None:
+    """Those of each request; None where none has any. Raises ValueError for what are none, and for such as differ in
+    width."""
+    if not hidden:
+        return None
+    for states in hidden.values():
+        if not isinstance(states, RequestStates):
+            what = type(states).__name__
+            raise ValueError(f"hidden states of a request are {what}; give RequestStates")  # noqa: TRY004 (as all here)
+    of_rows = map(hidden.get, requests)
+    rows = [states if isinstance(states, RequestStates) and len(states.values) else None for states in of_rows]
     widths = {states.values.shape[1] for states in rows if states is not None}
     if len(widths) > 1:
         raise ValueError(f"hidden states of one step are {min(widths)} and {max(widths)} wide; give all the same width")

@@ -161,6 +161,9 @@ class Rows:
         room = limits.payload_bytes - (self.size - states_bytes(self.hidden[0]))
         return Rows(self.mirrors, self.tokens, self.verified, self.nodes, [self.hidden[0].newest(room)])
 
+    def without_states(self) -> "Rows":
+        return Rows(self.mirrors, self.tokens, self.verified, self.nodes)
+
     def without_tokens(self) -> "Rows":
         """The same requests, of which everything is told but their hidden states: they only ask for drafts."""
         return Rows(self.mirrors, [()] * len(self.mirrors), nodes=self.nodes, hidden=self.hidden)

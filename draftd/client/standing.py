@@ -18,6 +18,7 @@ class Standing:
         self.breaker = CircuitBreaker()
         self.counters = Counters()
         self.drafter: HelloReply | None = None  # None: nothing heard, or it does not know us any more
+        self.wants_hidden_states = False  # by the drafter's last word
         self.last_error = ""
         self.last_refusal = ""
 
@@ -47,6 +48,7 @@ class Standing:
     def introduced(self, drafter: HelloReply) -> None:
         """The drafter said who it is. Another tokenizer than ours means that it will refuse our requests."""
         self.drafter = drafter
+        self.wants_hidden_states = drafter.wants_hidden_states
         ours, size = self._namespace.tokenizer, self._vocabulary_size
         if ours is None or not drafter.tokenizer:
             return

@@ -5,7 +5,7 @@ What of it survives the core decides, by what it learned of the source (draftd/r
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock
@@ -175,7 +175,7 @@ class Fusion:
 
     def _rows(
         self, of_verifier: dict[int, FusedRequest], batch: StepBatch, tails: native.Tails, now: float
-    ) -> list[_Row]:
+    ) -> Iterable[_Row]:
         """The rows that may have nodes. What their commits say of the sources' last proposals is passed on."""
         commit, trees = batch.commit, Trees(tails)
         handles = np.frombuffer(commit.request, "<u4").tolist()
@@ -184,7 +184,7 @@ class Fusion:
         tail_bases = np.frombuffer(commit.tail_base, "<u4").tolist()
         allowed = np.frombuffer(tails.allowed, "<u2").tolist()
         accepted_of_row = np.frombuffer(tails.accepted, "<i2").tolist()
-        rows: list[_Row] = []
+        rows: dict[int, _Row] = {}  # by the request's number, once each, whatever a verifier says twice
         told: dict[AskedSource, list[tuple[int, int, int]]] = {}
         for row, handle in enumerate(handles):
             request = of_verifier.get(handle)
@@ -203,10 +203,10 @@ class Fusion:
                 if is_told and drafted.proposed is not None:
                     told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
             if allowed[row]:
-                rows.append(_Row(row, request, trees.expected(row)))
+                rows[request.number] = _Row(row, request, trees.expected(row))
         for source, outcomes in told.items():
             source.guarded.observe(_outcome(outcomes, ended=()))
-        return rows
+        return rows.values()
 
     def _hold(
         self, of_verifier: dict[int, FusedRequest], batch: StepBatch, hidden: HiddenStates | None, tails: native.Tails

@@ -16,6 +16,10 @@ FIRST = 16
 SLOWEST = 1 / 128
 """By how much of the latest outcome a mean moves, at least: traffic changes."""
 
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, without their whole parts, lie evenly, also every second, eighth or any other of them: so trials
+come to all rows of a batch, whatever its size."""
+
 SOON, LATER, SETTLED = 8, 32, 64
 """Where asking does not pay, it is done one of so many times all the same, so that a source that has become good is
 found out: soon until the class has come up as often as it takes to settle, then later."""
@@ -43,7 +47,8 @@ class Worth:
         of_class.decisions += 1
         if of_class.outcomes < FIRST or of_class.gain >= self._least_gain:
             return True
-        return of_class.decisions % (LATER if of_class.decisions > SETTLED else SOON) == 0
+        every = LATER if of_class.decisions > SETTLED else SOON
+        return of_class.decisions * GOLDEN % 1 < 1 / every
 
     def learn(self, expected: float, gain: int) -> None:
         """Of a draft for which it was asked, and of which the indexes expected so much: accepted tokens more than their

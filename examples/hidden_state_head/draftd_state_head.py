@@ -69,7 +69,9 @@ class StateHead:
         if len(rows):
             states = np.stack([known[row].state for row in rows])
             last = np.array([known[row].text[-1] for row in rows], np.int32)
-            tokens, survival = self._chains(states, last)
+            with np.errstate(all="ignore"):
+                tokens, survival = self._chains(states, last)
+            lengths[rows[~np.isfinite(survival).all(axis=1)]] = 0  # one row must not spoil the others' answer
             wanted = np.arange(self._longest) < lengths[rows, None]
             tokens, survival = tokens[wanted], survival[wanted]
         return Proposals(np.cumsum(lengths, dtype=np.uint32), tokens, survival=survival)
@@ -104,8 +106,7 @@ class StateHead:
         first = begins(hidden.end)
         for row in np.flatnonzero(hidden.end > first).tolist():
             known[row].position = int(hidden.start[row] + hidden.end[row] - first[row]) - 1
-            state = hidden.values[hidden.end[row] - 1].astype(np.float32)
-            known[row].state = state if np.isfinite(state).all() else None  # one row must not spoil the others' answer
+            known[row].state = hidden.values[hidden.end[row] - 1].astype(np.float32)
 
     def _chains(self, states: Floats, tokens: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
         """The likeliest token at each place behind `tokens`, and its survival: both [rows, longest]."""

@@ -110,11 +110,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the file to write, head.npz")
     parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
+    if not options.target.is_dir():
+        parser.error(f"{options.target} is no directory of a model")
+    if options.out.suffix != ".npz" or not options.out.parent.is_dir():
+        parser.error(f"--out {options.out}: give a name that ends in .npz, in a folder that is there")
     try:
         recorded = list(read_trace(options.recording))
         train(AutoModelForCausalLM.from_pretrained(options.target), recorded, options.out, options.steps)
-    except (ValueError, OSError) as error:
-        parser.exit(1, f"{options.recording}: {error}\n")
+    except ValueError as error:  # also one of the recording, whose message names the file
+        parser.exit(1, f"{parser.prog}: {error}\n")
 
 
 if __name__ == "__main__":

@@ -50,8 +50,18 @@ def test_what_are_no_states_is_an_error_that_says_why(start: Any, values: Any, w
 
 def test_states_of_one_step_have_one_width() -> None:
     with pytest.raises(ValueError, match="hidden states of one step are 3 and 4 wide; give all the same width"):
-        states_of_rows([some(0, 1, 4), None, some(0, 1, 3)])
-    assert states_of_rows([None, some(0, 0, 3)]) is None
+        states_of_rows({"a": some(0, 1, 4), "b": some(0, 1, 3)}, ["a", "none", "b"])
+    assert states_of_rows({"b": some(0, 0, 3)}, ["a", "b"]) is None
+
+
+def test_what_a_request_has_are_its_states() -> None:
+    with pytest.raises(ValueError, match="hidden states of a request are ndarray; give RequestStates"):
+        states_of_rows({"a": np.zeros((1, 2))}, ["a"])  # type: ignore[dict-item]
+
+
+def test_what_is_too_large_becomes_infinite(recwarn: pytest.WarningsRecorder) -> None:
+    assert np.isinf(RequestStates(0, np.array([[1e300]])).values).all()
+    assert not recwarn
 
 
 def test_they_read_as_positions_and_width() -> None:
@@ -104,11 +114,15 @@ def talk(engine: Engine) -> Conversation:
     return talk
 
 
+def source() -> Scripted:
+    return Scripted.made[-1]
+
+
 def positions() -> list[int]:
     """That the source has, of all requests."""
-    (source,) = Scripted.made
-    assert isinstance(source, ReadsStates)
-    return sorted(position for states in source.states.values() for position in states)
+    made = source()
+    assert isinstance(made, ReadsStates)
+    return sorted(position for states in made.states.values() for position in states)
 
 
 def commit(talk: Conversation, mirror: Mirror, tokens: list[int], states: RequestStates) -> None:
@@ -128,11 +142,8 @@ def test_of_a_row_that_is_too_long_the_newest_go_and_its_tokens_too(talk: Conver
     assert talk.longest_frame <= 1 << 16
     talk.step(mirror)
     assert talk.core.standing.counters.syncs == 1  # the tokens were committed, not told anew
-    source = Scripted.made[-1]
-    assert isinstance(source, ReadsStates)
-    (there,) = source.states.values()
     room = (1 << 16) - 4096 - ROW_BYTES - 4 * 300
-    assert sorted(there) == list(range(307 - room // 512, 307))
+    assert positions() == list(range(307 - room // 512, 307))
 
 
 def test_states_of_tokens_that_are_not_there_are_left_out_and_health_says_so(talk: Conversation) -> None:
@@ -155,16 +166,15 @@ def test_a_drafter_that_knows_nobody_is_given_them_once_more(talk: Conversation)
     exchange = talk.core.exchange(Rows([mirror], [[4]], hidden=[some(2, 1)]), Wish(2))
     again = exchange.send(talk.round_trip(next(exchange)))
     assert isinstance(talk.round_trip(again), StepReply)
-    source = Scripted.made[-1]
-    assert isinstance(source, ReadsStates)
-    assert [sorted(states) for states in source.states.values()] == [[2]]
+    assert positions() == [2]
 
 
 def test_nobody_is_sent_what_nobody_reads_but_what_can_not_be_meant_is_an_error() -> None:
     with hybrid(NOTHING) as (_, client):
         request, other = client.open("r", [1, 2, 3]), client.open("other", [1, 2, 3])
         client.step({request: (), other: ()})
-        assert client._core.wanted_states({request: some(0, 2)}, [request]) is None
+        client.step({request: (4,)}, hidden={request: some(0, 2)})
+        assert source().batches[-1].hidden is None
         with pytest.raises(ValueError, match="give all the same width"):
             client.step({request: (), other: ()}, hidden={request: some(0, 1, 3), other: some(0, 1, 4)})
 
@@ -186,6 +196,15 @@ def test_messages_longer_than_the_ring_go_through_it_one_after_the_other(engine:
         counters = client.health().counters
         assert (counters.unreachable, counters.late) == (0, 0)
         assert positions() == list(range(steps * count))
+
+
+def test_states_that_come_before_the_drafters_first_word_was_looked_at_are_sent() -> None:
+    """It came while the target read the prompt."""
+    with hybrid(NOTHING, ReadsStates) as (_, client):
+        request = client.open("r", [1, 2, 3])
+        assert not client.wants_hidden_states
+        client.step({request: (4,)}, hidden={request: some(0, 3)})
+        assert positions() == [0, 1, 2]
 
 
 # Over every transport, by every verb

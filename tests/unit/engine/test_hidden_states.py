@@ -160,7 +160,7 @@ def test_a_source_that_needs_none_is_shown_none_and_nothing_is_held() -> None:
         request = client.open("r", [1, 2, 3])
         step(client, {request: ()})
         assert not client.wants_hidden_states
-        client._core.standing.drafter.wants_hidden_states = True  # it sends them all the same
+        client._core.standing.wants_hidden_states = True  # it sends them all the same
         client.commit({request: (4,)}, hidden={request: states(0, 3)})
         assert REGISTRY.get_sample_value("draftd_hidden_state_bytes") == 0
         step(client, {request: (4,)}, hidden={request: states(0, 3)})

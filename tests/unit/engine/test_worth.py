@@ -51,6 +51,14 @@ def test_at_first_it_is_worth_asking_whatever_comes() -> None:
     assert sum(worth.asks(0.0) for _ in range(SETTLED)) < SETTLED / 4
 
 
+@pytest.mark.parametrize("rows", [1, 2, 7, 8, 16, 32, 64, 96])
+def test_trials_come_to_all_rows_of_a_batch(rows: int) -> None:
+    worth = Worth(0.25)
+    steps = [[worth.asks(0.0) and not worth.learn(0.0, 0) for _ in range(rows)] for _ in range(40 * LATER)]
+    for row in range(rows):
+        assert sum(step[row] for step in steps[20:]) == pytest.approx(40, abs=20)
+
+
 def test_a_source_that_becomes_good_is_found_out() -> None:
     worth = Worth(0.25)
     assert asked_share(worth, 0.2, lambda _: 0) < 0.1
