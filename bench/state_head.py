@@ -80,16 +80,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     REGISTRY.register("state_head")(StateHead)
     source = SourceSettings(name="state_head", options={"checkpoint": str(head), "longest": NODES}, milliseconds=10_000)
     prompts = [request.prompt.tolist() for request in recorded[learned:]]
-    table = Table("drafts", "tokens a step", "steps", "asked for", "of a call, ms")
+    table = Table("drafts", "tokens a step", "steps", "answered for", "of a call, ms")
     for name, sources in (("indexes", ()), ("and the head", (source,))):
         emitted, steps = generate(target, prompts, given.tokens, *sources)
         calls, seconds = (
             counted("draftd_source_calls_total", outcome="answered"),
             counted("draftd_source_seconds_total"),
         )
-        asked = counted("draftd_source_nodes_total") / NODES / steps
+        answered = counted("draftd_source_nodes_total") / NODES / steps
         each = f"{1000 * seconds / calls:.1f}" if calls else ""
-        table.add_row(name, f"{emitted / steps:.3f}", f"{steps}", f"{asked:.0%}", each)
+        table.add_row(name, f"{emitted / steps:.3f}", f"{steps}", f"{answered:.0%}", each)
     terminal.console().print(table)
 
 

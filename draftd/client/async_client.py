@@ -92,7 +92,7 @@ class AsyncClient:
         wish = Wish(most, budget, min_survival, load_of(load))
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
-        rows, served = self._open_rows(commits, verified, hidden, max_nodes)
+        rows, served = _open_rows(commits, verified, hidden, max_nodes)
         drafts.update(drafts_of(served, await self._ask(rows, wish, self.deadline)))
         return {request: drafts[request] for request in commits}
 
@@ -112,7 +112,7 @@ class AsyncClient:
         wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         closed = [request for request in commits if request.closed]
         drafts = drafts_of(closed, self._core.no_tails([it.mirror for it in closed], Reason.CLOSED))
-        rows, served = self._open_rows(commits, verified, hidden)
+        rows, served = _open_rows(commits, verified, hidden)
         drafts.update(drafts_of(served, await self._post_ahead(rows, wish)))
         return {request: drafts[request] for request in commits}
 
@@ -124,7 +124,7 @@ class AsyncClient:
         hidden: Mapping[AsyncRequest, RequestStates] | None = None,
     ) -> None:
         """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
-        rows, _ = self._open_rows(commits, verified, hidden)
+        rows, _ = _open_rows(commits, verified, hidden)
         await self._post(rows)
 
     async def close_request(self, request: AsyncRequest, reason: CloseWord = "finished", *, hold: bool = False) -> None:
@@ -175,21 +175,6 @@ class AsyncClient:
         await self.close()
 
     # What the verbs are made of
-
-    def _open_rows(
-        self,
-        commits: Mapping[AsyncRequest, Sequence[int]],
-        verified: Mapping[AsyncRequest, Verified] | None,
-        hidden: Mapping[AsyncRequest, RequestStates] | None,
-        max_nodes: int | Mapping[AsyncRequest, int] = 0,
-    ) -> tuple[Rows, list[AsyncRequest]]:
-        """Those that are not closed, with their rows."""
-        served = [request for request in commits if not request.closed]
-        mirrors = [request.mirror for request in served]
-        verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
-        _, nodes = wanted_nodes(max_nodes, served)
-        states = states_of_rows(hidden, served)
-        return Rows(mirrors, [commits[request] for request in served], verified_of_rows, nodes, states), served
 
     async def _ask(
         self,
@@ -308,3 +293,18 @@ class AsyncClient:
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def _open_rows(
+    commits: Mapping[AsyncRequest, Sequence[int]],
+    verified: Mapping[AsyncRequest, Verified] | None,
+    hidden: Mapping[AsyncRequest, RequestStates] | None,
+    max_nodes: int | Mapping[AsyncRequest, int] = 0,
+) -> tuple[Rows, list[AsyncRequest]]:
+    """Those that are not closed, with their rows."""
+    served = [request for request in commits if not request.closed]
+    mirrors = [request.mirror for request in served]
+    verified_of_rows = verified_rows(mirrors, map(verified.get, served) if verified else None)
+    _, nodes = wanted_nodes(max_nodes, served)
+    states = states_of_rows(hidden, served)
+    return Rows(mirrors, [commits[request] for request in served], verified_of_rows, nodes, states), served

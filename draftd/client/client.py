@@ -123,7 +123,7 @@ class ChannelClient(Closing):
         until: float,
     ) -> dict[Request, Draft]:
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        rows = self._rows(still_open, verified, hidden, max_nodes)
+        rows = _rows(still_open, verified, hidden, max_nodes)
         drafts = drafts_of(still_open, self._line.ask(rows, wish, until))
         closed = [request for request in commits if request not in still_open]
         with self._line.guard:
@@ -155,7 +155,7 @@ class ChannelClient(Closing):
         until = self._until()
         wish = Wish(max_nodes, budget, min_survival, load_of(load), tapes)
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        rows = self._rows(still_open, verified, hidden)
+        rows = _rows(still_open, verified, hidden)
         tails = self._line.post_ahead(rows, wish, until)
         drafts = drafts_of(still_open, self._line.left(rows.mirrors, wish) if tails is None else tails)
         closed = [request for request in commits if request not in still_open]
@@ -172,7 +172,7 @@ class ChannelClient(Closing):
         once which windows came since the last call, for those that are not closed. Nothing is matched here."""
         until = self._until()
         still_open = {request: tokens for request, tokens in commits.items() if not request.closed}
-        rows = self._rows(still_open)
+        rows = _rows(still_open)
         self._line.post_ahead(rows, Wish(max_nodes, tapes=tapes), until)
         return dict(zip(still_open, self._line.windows(rows.mirrors), strict=True))
 
@@ -185,7 +185,7 @@ class ChannelClient(Closing):
     ) -> None:
         """Tell what the target emitted, for many requests in one message; does not wait for an answer."""
         taken = {request: tokens for request, tokens in commits.items() if not request.closed}
-        self._line.post(self._rows(taken, verified, hidden), self._until())
+        self._line.post(_rows(taken, verified, hidden), self._until())
 
     def close_request(self, request: Request, reason: CloseWord = "finished", *, hold: bool = False) -> None:
         """What `request.close` does. A close that does not get out now goes with the next message; with `hold` it
@@ -232,17 +232,17 @@ class ChannelClient(Closing):
     def _until(self, deadline: float | None = None) -> float:
         return time.monotonic() + (self.deadline if deadline is None else checked_deadline(deadline))
 
-    def _rows(
-        self,
-        commits: Mapping[Request, Sequence[int]],
-        verified: Mapping[Request, Verified] | None = None,
-        hidden: Mapping[Request, RequestStates] | None = None,
-        max_nodes: int | Mapping[Request, int] = 0,
-    ) -> Rows:
-        mirrors = [request.mirror for request in commits]
-        of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
-        _, nodes = wanted_nodes(max_nodes, commits)
-        return Rows(mirrors, list(commits.values()), of_rows, nodes, states_of_rows(hidden, commits))
+
+def _rows(
+    commits: Mapping[Request, Sequence[int]],
+    verified: Mapping[Request, Verified] | None = None,
+    hidden: Mapping[Request, RequestStates] | None = None,
+    max_nodes: int | Mapping[Request, int] = 0,
+) -> Rows:
+    mirrors = [request.mirror for request in commits]
+    of_rows = verified_rows(mirrors, map(verified.get, commits) if verified else None)
+    _, nodes = wanted_nodes(max_nodes, commits)
+    return Rows(mirrors, list(commits.values()), of_rows, nodes, states_of_rows(hidden, commits))
 
 
 class Client(ChannelClient):

@@ -232,8 +232,8 @@ class ClientCore:
         fill_commit(commit, rows, starts, wish.asked_nodes if wish else 0)
         if rows.hidden is not None:
             lengths = [start + len(tokens) for start, tokens in zip(starts, rows.tokens, strict=True)]
-            if problem := fill_hidden(commit.hidden, rows.hidden, lengths):
-                self.standing.refused(problem)
+            for row, problem in fill_hidden(commit.hidden, rows.hidden, lengths).items():
+                self.standing.refused(f"request {rows.mirrors[row].opening.request_id!r}: {problem}")
 
     def _greeting(self) -> bytes:
         self._under_way.greeted_in = next(self._steps)

@@ -74,20 +74,16 @@ def states_bytes(states: States) -> int:
     return 0 if states is None else states.values.nbytes
 
 
-def fill_hidden(message: HiddenStates, rows: Sequence[States], lengths: Sequence[int]) -> str:
-    """`lengths`: of the texts with this commit. What is of tokens that are not in them is left out, as a drafter would
-    refuse the whole step for it; says of which, "" where there is none."""
-    problem = ""
-    kept: list[States] = []
-    for states, length in zip(rows, lengths, strict=True):
-        if states is not None and states.end >= length:
-            problem = (
-                f"hidden states are left out: they are of positions up to {states.end - 1}; of a text of {length} "
-                f"tokens the newest is at {length - 2}"
-            )
-            kept.append(None)
-        else:
-            kept.append(states)
+def fill_hidden(message: HiddenStates, rows: Sequence[States], lengths: Sequence[int]) -> dict[int, str]:
+    """`lengths`: of the texts with this commit. Rows with states of tokens that are not in them are left out, as a
+    drafter would refuse the whole step for them; says of each why."""
+    problems = {
+        row: f"hidden states are left out: they are of positions up to {states.end - 1}; of {length} tokens the newest "
+        f"is at {length - 2}"
+        for row, (states, length) in enumerate(zip(rows, lengths, strict=True))
+        if states is not None and states.end >= length
+    }
+    kept = [None if row in problems else states for row, states in enumerate(rows)]
     present = [states.values for states in kept if states is not None]
     if present:
         message.start = u32_column(0 if states is None else states.start for states in kept)
@@ -95,4 +91,4 @@ def fill_hidden(message: HiddenStates, rows: Sequence[States], lengths: Sequence
         message.end = np.cumsum(counts, dtype="<u4").tobytes()
         message.width = present[0].shape[1]
         message.values = b"".join(values.tobytes() for values in present)
-    return problem
+    return problems

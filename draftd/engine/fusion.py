@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from draftd import native
 from draftd.engine.asked_sources import AskedSource, AskedSources
 from draftd.engine.hidden_states import HeldStates, no_states
-from draftd.engine.proposed import Proposed, committed_tokens, depth_along
+from draftd.engine.proposed import Committed, Proposed, depth_along
 from draftd.engine.trees import Trees
 from draftd.sources import Batch, HiddenStates, Outcome, Proposals
 from draftd.sources.source import begins
@@ -148,15 +148,16 @@ class Fusion:
         if not of_verifier:
             return tails, 0.0
         self._hold(of_verifier, batch, hidden, tails)
+        alone = Trees(tails)
         asked: dict[AskedSource, list[_Row]] = {}
-        for row in self._rows(of_verifier, batch, tails, now):
+        for row in self._rows(of_verifier, batch, tails, alone, now):
             source = self._sources.of(row.request.namespace)
             if source is not None and source.worth.asks(row.expected):
                 asked.setdefault(source, []).append(row)
         answers = _Answers()
         began = time.perf_counter()
         for source, rows in asked.items():
-            self._ask(source, rows, batch, tails, time.perf_counter() - began, answers)
+            self._ask(source, rows, batch, tails, alone, time.perf_counter() - began, answers)
         if not answers.nodes:
             return tails, 0.0
         nodes = answers.columns(len(batch.commit.request) // 4)
@@ -174,10 +175,17 @@ class Fusion:
         return improved, seconds
 
     def _rows(
-        self, of_verifier: dict[int, FusedRequest], batch: StepBatch, tails: native.Tails, now: float
+        self,
+        of_verifier: dict[int, FusedRequest],
+        batch: StepBatch,
+        tails: native.Tails,
+        alone: Trees,
+        now: float,
     ) -> Iterable[_Row]:
-        """The rows that may have nodes. What their commits say of the sources' last proposals is passed on."""
-        commit, trees = batch.commit, Trees(tails)
+        """The rows that may have nodes. What their commits say of the sources' last proposals is passed on.
+
+        `alone`: the trees of `tails`."""
+        commit, committed = batch.commit, Committed(batch.commit)
         handles = np.frombuffer(commit.request, "<u4").tolist()
         starts = np.frombuffer(commit.start, "<u4").tolist()
         brings_tokens = np.diff(np.frombuffer(commit.token_end, "<u4"), prepend=0) > 0
@@ -198,12 +206,12 @@ class Fusion:
                 is_told = tail_bases[row] == drafted.base and accepted_of_row[row] >= 0
                 if is_told or not drafted.nodes:  # of nothing a verifier need say nothing
                     accepted = max(0, accepted_of_row[row])
-                    gain = accepted - depth_along(drafted.alone, committed_tokens(commit, row))
+                    gain = accepted - depth_along(drafted.alone, committed.tokens(row))
                     source.worth.learn(drafted.expected, gain)
                 if is_told and drafted.proposed is not None:
-                    told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(commit, row)))
+                    told.setdefault(source, []).append((request.number, *drafted.proposed.outcome(committed, row)))
             if allowed[row]:
-                rows[request.number] = _Row(row, request, trees.expected(row))
+                rows[request.number] = _Row(row, request, alone.expected(row))
         for source, outcomes in told.items():
             source.guarded.observe(_outcome(outcomes, ended=()))
         return rows.values()
@@ -236,6 +244,7 @@ class Fusion:
         rows: Sequence[_Row],
         batch: StepBatch,
         tails: native.Tails,
+        alone: Trees,
         spent: float,
         answers: _Answers,
     ) -> None:
@@ -259,11 +268,10 @@ class Fusion:
             # Also where it failed: what it fails for must not come again and again.
             self._states.drop(numbers[hidden.end > begins(hidden.end)].tolist())
         if proposals is not None:
-            trees = Trees(tails)
             for row in rows:
-                alone = trees.nodes(row.row)
+                nodes = alone.nodes(row.row)
                 row.request.unchanged = LONGEST
-                row.request.drafted = Drafted(trees.base(row.row), row.expected, alone, len(alone))
+                row.request.drafted = Drafted(alone.base(row.row), row.expected, nodes, len(nodes))
             answers.add(rows, proposals)
 
     def _end(self, verifier: int, handle: int) -> None:

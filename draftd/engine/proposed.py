@@ -29,17 +29,16 @@ class Proposed:
             places.append(-1 if is_gone else children.get((above, token), -1))
         return cls(tokens.tolist(), parents.tolist(), places)
 
-    def outcome(self, commit: VerifyCommit, row: int) -> tuple[int, int]:
+    def outcome(self, committed: "Committed", row: int) -> tuple[int, int]:
         """How many of the nodes went through the target, and how many of these, one below the other, it accepted; the
-        commit is of this draft."""
-        verified = _verified(commit, row)
+        row's commit is of this draft."""
+        verified = committed.verified(row)
         went = [place >= 0 and verified(place) for place in self.places]
-        committed = committed_tokens(commit, row)
         nodes = [
             (parent, token) if it_went else None
             for parent, token, it_went in zip(self.parents, self.tokens, went, strict=True)
         ]
-        return sum(went), depth_along(nodes, committed)
+        return sum(went), depth_along(nodes, committed.tokens(row))
 
 
 def depth_along(nodes: Sequence[tuple[int, int] | None], tokens: Sequence[int]) -> int:
@@ -55,20 +54,28 @@ def depth_along(nodes: Sequence[tuple[int, int] | None], tokens: Sequence[int]) 
     return depth
 
 
-def committed_tokens(commit: VerifyCommit, row: int) -> list[int]:
-    tokens: list[int] = np.frombuffer(commit.tokens, "<i4")[_span(commit.token_end, row)].tolist()
-    return tokens
+class Committed:
+    """What the commits of a step say of drafts, row by row. Each column is read once, for to read one is to copy it."""
+
+    def __init__(self, commit: VerifyCommit) -> None:
+        self._token_ends = np.frombuffer(commit.token_end, "<u4").tolist()
+        self._tokens = np.frombuffer(commit.tokens, "<i4")
+        self._verified = np.frombuffer(commit.verified, "<i4").tolist()
+        self._bitmap_ends = np.frombuffer(commit.bitmap_end, "<u4").tolist()
+        self._bitmap = commit.bitmap
+
+    def tokens(self, row: int) -> list[int]:
+        tokens: list[int] = self._tokens[_span(self._token_ends, row)].tolist()
+        return tokens
+
+    def verified(self, row: int) -> Callable[[int], bool]:
+        """Whether a node of the draft went through the target."""
+        verified = self._verified[row]
+        if verified == BITMAP_VERIFIED:
+            bitmap = self._bitmap[_span(self._bitmap_ends, row)]
+            return lambda place: place < len(bitmap) and bitmap[place] != 0
+        return lambda place: verified == ALL_VERIFIED or place < verified
 
 
-def _verified(commit: VerifyCommit, row: int) -> Callable[[int], bool]:
-    """Whether a node of the draft went through the target."""
-    verified = int(np.frombuffer(commit.verified, "<i4")[row])
-    if verified == BITMAP_VERIFIED:
-        bitmap = np.frombuffer(commit.bitmap, "u1")[_span(commit.bitmap_end, row)].tolist()
-        return lambda place: place < len(bitmap) and bitmap[place] != 0
-    return lambda place: verified == ALL_VERIFIED or place < verified
-
-
-def _span(ends: bytes, row: int) -> slice:
-    first, end = (int(np.frombuffer(ends, "<u4")[row - 1]) if row else 0), int(np.frombuffer(ends, "<u4")[row])
-    return slice(first, end)
+def _span(ends: Sequence[int], row: int) -> slice:
+    return slice(ends[row - 1] if row else 0, ends[row])

@@ -212,7 +212,7 @@ def start_of_weights() -> Floats:
 
 def start_of_standings() -> Floats:
     """What a draft source has is believed as the source is: that indexes lack it says little, and what they say of it
-    counts for half."""
+    counts for less than half."""
     weights = np.zeros((len(cells.Proposer), cells.PER_PROPOSER, INPUTS), np.float32)
     weights[cells.Proposer.DRAFT_SOURCE] = [-0.3, -0.05, -0.05, -0.15, -0.15, -0.5, 0, 0.2]
     weights[cells.Proposer.BOTH] = [-0.25, -0.03, -0.03, -0.09, -0.09, -0.3, 0, 0.2]

@@ -150,6 +150,7 @@ void Growth::gather(Candidates& candidates) {
 void Growth::add_drafted(Candidates& candidates) const {
   const std::int16_t here = drafted_.back();
   const float above = here == kAtRoot ? 1.0F : wish_->drafted[static_cast<std::size_t>(here)].survival;
+  const auto stated = [above](float survival) { return cells::stated(above > 0 ? survival / above : 0.0F); };
   std::array<DraftedChild, Candidates::kMostDrafted> children;
   std::uint32_t count = 0;
   float survival = 0;
@@ -158,13 +159,11 @@ void Growth::add_drafted(Candidates& candidates) const {
     if (node.parent != here || count == children.size()) continue;
     states = node.survival != DraftedNode::kUnstated;
     survival += states ? node.survival : 0.0F;
-    children[count] = {node.token,
-                       states ? cells::stated(above > 0 ? node.survival / above : 0.0F) : cells::unstated(count)};
+    children[count] = {node.token, states ? stated(node.survival) : cells::unstated(count)};
     ++count;
   }
   if (count == 0) return;
-  const std::uint32_t together =
-      states ? cells::stated(above > 0 ? survival / above : 0.0F) : cells::unstated(count - 1);
+  const std::uint32_t together = states ? stated(survival) : cells::unstated(count - 1);
   candidates.add_drafted({children.data(), count}, together, depths_.back() + 1);
 }
 

@@ -95,7 +95,7 @@ inline std::uint32_t not_paired(std::uint32_t slot, std::uint32_t followers) {
   return kPaired + slot * kPerPairs + kPairPlaces * kShares * kPairWeights + followers;
 }
 inline std::uint32_t frequent(std::uint32_t rank) { return kFrequent + rank; }
-// What a draft source says of its node: the probability that it states, given the parent's, by class of share, or,
+// What a draft source says of its node: the probability that it states, given the parent's, by class, or,
 // where it states none, how many of its siblings come first.
 inline std::uint32_t stated(float probability) {
   // Finest where paths are long: a chain of 8 such nodes survives in one of two cases at .92, in nine of ten at .99.

@@ -64,7 +64,7 @@ void start_by_hand(std::vector<Count>& counts, std::vector<Weights>& agreement, 
     agreement[set].low[set / ((cells::kLevels + 1) * (cells::kLevels + 1))] = .45F;
   }
   // What a draft source has is believed as the source is: that indexes lack it says little, and what they say of it
-  // counts for half.
+  // counts for less than half.
   standing.assign(cells::kStandings, {Four{}, Four{}});
   const auto both = standing.end() - cells::kStandings / cells::kProposers;
   const auto only = both - cells::kStandings / cells::kProposers;

@@ -152,8 +152,9 @@ def test_states_of_tokens_that_are_not_there_are_left_out_and_health_says_so(tal
     commit(talk, mirror, [4], some(0, 4))  # the newest token's, too
     talk.step(mirror)
     assert positions() == []
-    words = "positions up to 3; of a text of 4 tokens the newest is at 2"
-    assert words in talk.core.standing.health(closed=False).last_refusal
+    assert talk.core.standing.health(closed=False).last_refusal == (
+        "request 'r': hidden states are left out: they are of positions up to 3; of 4 tokens the newest is at 2"
+    )
     commit(talk, mirror, [5], some(0, 4))
     talk.step(mirror)
     assert positions() == [0, 1, 2, 3]

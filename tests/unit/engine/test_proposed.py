@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftd.engine.proposed import Proposed, committed_tokens, depth_along
+from draftd.engine.proposed import Committed, Proposed, depth_along
 from draftd.wire import ALL_VERIFIED, BITMAP_VERIFIED, VerifyCommit
 
 Nodes = list[tuple[int, int]]  # of each its parent and its token
@@ -42,16 +42,17 @@ def test_the_depth_is_that_of_the_longest_path(nodes: Nodes, tokens: list[int]) 
     assert depth_along(nodes, tokens) == max(matching, default=0)
 
 
-def commit(verified: int, bitmap: bytes = b"") -> VerifyCommit:
+def commit(verified: int, bitmap: bytes = b"") -> Committed:
     """Its second row is told of."""
     tokens = np.array([1, 2, 5, 7, 9], "<i4").tobytes()
-    return VerifyCommit(
+    message = VerifyCommit(
         token_end=np.array([2, 5], "<u4").tobytes(),
         tokens=tokens,
         verified=np.array([0, verified], "<i4").tobytes(),
         bitmap_end=np.array([0, len(bitmap)], "<u4").tobytes(),
         bitmap=bitmap,
     )
+    return Committed(message)
 
 
 @pytest.mark.parametrize(
@@ -70,4 +71,4 @@ def test_only_what_went_through_the_target_is_accepted(verified: int, bitmap: by
     proposed = Proposed.of(np.array([5, 6, 7, 8], np.int32), np.array([-1, -1, 0, 2], np.int16), draft)
     assert proposed.places == [0, 1, 3, -1]
     assert proposed.outcome(commit(verified, bitmap), 1) == outcome
-    assert committed_tokens(commit(verified), 1) == [5, 7, 9]
+    assert commit(verified).tokens(1) == [5, 7, 9]
